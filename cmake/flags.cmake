@@ -1,0 +1,12 @@
+# Compile flags of everything that is ours: a target links fleetx_flags.
+add_library(fleetx_flags INTERFACE)
+target_compile_options(fleetx_flags INTERFACE -Wall -Wextra -Werror -fno-math-errno -fno-trapping-math)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # The vector code of simd.h mixes functions of different instruction sets; no vector type crosses an interface.
+  target_compile_options(fleetx_flags INTERFACE -Wno-psabi)
+endif()
+if(FLEETX_SANITIZE)
+  target_compile_options(fleetx_flags INTERFACE -fsanitize=${FLEETX_SANITIZE} -fno-omit-frame-pointer
+                                                -fno-sanitize-recover=all)
+  target_link_options(fleetx_flags INTERFACE -fsanitize=${FLEETX_SANITIZE})
+endif()

@@ -1,0 +1,47 @@
+// Run-time choice of the vector width for plain loops. The body is compiled three times and the
+// CPU's version runs:
+//
+//   vectorized([=] { for (int64_t i = 0; i < n; ++i) y[i] = alpha * x[i]; });
+//
+// Capture by value, so that the optimizer sees local variables; everything the body calls must be
+// inlinable.
+#pragma once
+
+#include "fleetx/base/cpu.h"
+
+namespace fleetx {
+
+// The level for own loops, read once.
+inline cpu::Isa vector_isa() {
+  static const cpu::Isa isa = cpu::best_isa();
+  return isa;
+}
+
+namespace detail {
+
+template <class Body>
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,bmi2,f16c"), flatten,
+               noinline)) void
+run_avx512(const Body& body) {
+  body();
+}
+template <class Body>
+__attribute__((target("avx2,fma,bmi2,f16c"), flatten, noinline)) void run_avx2(const Body& body) {
+  body();
+}
+template <class Body>
+__attribute__((flatten, noinline)) void run_sse(const Body& body) {
+  body();
+}
+
+}  // namespace detail
+
+template <class Body>
+void vectorized(const Body& body) {
+  const cpu::Isa isa = vector_isa();
+  if (isa >= cpu::Isa::kAvx512) return detail::run_avx512(body);
+  if (isa >= cpu::Isa::kAvx2) return detail::run_avx2(body);
+  detail::run_sse(body);
+}
+
+}  // namespace fleetx

@@ -1,0 +1,135 @@
+// What the framework knows about an op type: its slots, attributes and functions. One OpDef per
+// type, registered by FLEETX_OP in fleetx/ops/<name>.cc (see kernel/op.h); never changed after
+// start-up.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fleetx/ir/attr.h"
+
+namespace fleetx::kernel {
+class Kernel;
+class Prepare;
+}  // namespace fleetx::kernel
+
+namespace fleetx::ir {
+
+class Infer;
+class Grad;
+
+enum class Arity : uint8_t { kOne, kOptional, kMany };
+
+struct SlotDef {
+  std::string name;
+  Arity arity = Arity::kOne;
+};
+
+struct AttrDef {
+  std::string name;
+  AttrType type;
+  std::optional<Attr> fallback;  // none: the attribute must be given
+};
+
+struct Cost {
+  double flops = 0;
+  double bytes = 0;
+};
+
+struct OpDef {
+  std::string type;
+  std::vector<SlotDef> inputs, outputs;
+  std::vector<AttrDef> attrs;
+
+  void (*infer)(Infer&) = nullptr;  // shapes and dtypes of outputs; checks every precondition
+  void (*grad)(Grad&) =
+      nullptr;  // emits ops that compute input gradients; null: not differentiable
+  Cost (*cost)(const Infer&) = nullptr;  // null: no flops, bytes of all arguments
+  std::unique_ptr<kernel::Kernel> (*make_kernel)(kernel::Prepare&) = nullptr;
+
+  bool side_effect = false;  // never removed as dead code (print, check_finite)
+  bool random = false;       // reads the random stream
+  // (output, input): the output may be written over the input's memory, element by element.
+  std::vector<std::pair<std::string, std::string>> in_place;
+
+  int input_index(std::string_view slot) const;  // kInternal where there is none
+  int output_index(std::string_view slot) const;
+  const AttrDef* find_attr(std::string_view name) const;
+};
+
+// Registered ops by name.
+const OpDef* find_op(std::string_view type);
+// The same, but an unknown name is an error that lists the nearest known ones.
+const OpDef& op_def(std::string_view type);
+std::vector<const OpDef*> all_ops();
+
+// Fills in defaults, converts types, rejects unknown and missing attributes. `where` starts the
+// error message.
+void normalize_attrs(const OpDef& def, Attrs& attrs, std::string_view where);
+
+// Collects an OpDef; the destructor of the full expression registers it.
+class OpRegistrar {
+ public:
+  explicit OpRegistrar(std::string type) { def_.type = std::move(type); }
+
+  OpRegistrar& input(std::string name, Arity arity = Arity::kOne) {
+    def_.inputs.push_back({std::move(name), arity});
+    return *this;
+  }
+  OpRegistrar& output(std::string name, Arity arity = Arity::kOne) {
+    def_.outputs.push_back({std::move(name), arity});
+    return *this;
+  }
+  OpRegistrar& attr(std::string name, Attr fallback) {
+    const AttrType type = fallback.type();
+    def_.attrs.push_back({std::move(name), type, std::move(fallback)});
+    return *this;
+  }
+  OpRegistrar& required_attr(std::string name, AttrType type) {
+    def_.attrs.push_back({std::move(name), type, std::nullopt});
+    return *this;
+  }
+  OpRegistrar& infer(void (*fn)(Infer&)) { return set(def_.infer, fn); }
+  OpRegistrar& grad(void (*fn)(Grad&)) { return set(def_.grad, fn); }
+  OpRegistrar& cost(Cost (*fn)(const Infer&)) { return set(def_.cost, fn); }
+  OpRegistrar& in_place(std::string output, std::string input) {
+    def_.in_place.emplace_back(std::move(output), std::move(input));
+    return *this;
+  }
+  OpRegistrar& side_effect() { return set(def_.side_effect, true); }
+  OpRegistrar& random() { return set(def_.random, true); }
+  template <class K>
+  OpRegistrar& kernel() {
+    return set(
+        def_.make_kernel, +[](kernel::Prepare& p) -> std::unique_ptr<kernel::Kernel> {
+          return std::make_unique<K>(p);
+        });
+  }
+  // For families whose kernel type depends on attributes or dtypes.
+  OpRegistrar& kernel(std::unique_ptr<kernel::Kernel> (*make)(kernel::Prepare&)) {
+    return set(def_.make_kernel, make);
+  }
+
+  OpDef take() { return std::move(def_); }
+
+ private:
+  template <class Field, class Value>
+  OpRegistrar& set(Field& field, Value value) {
+    field = value;
+    return *this;
+  }
+  OpDef def_;
+};
+
+// Registers at static initialisation; two ops of one name are a bug (kInternal).
+struct RegisterOp {
+  RegisterOp(
+      OpRegistrar& registrar);  // NOLINT: used as `static RegisterOp r = OpRegistrar(...)...;`
+  RegisterOp(OpRegistrar&& registrar);  // NOLINT
+};
+
+}  // namespace fleetx::ir

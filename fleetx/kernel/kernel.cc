@@ -1,0 +1,94 @@
+#include "fleetx/kernel/kernel.h"
+
+namespace fleetx::kernel {
+namespace {
+
+int position(const std::vector<ir::Names>& slots, int slot, size_t i) {
+  size_t before = 0;
+  for (int s = 0; s < slot; ++s) before += slots[static_cast<size_t>(s)].size();
+  return static_cast<int>(before + i);
+}
+
+}  // namespace
+
+size_t Desc::bytes() const {
+  const size_t unit = size_of(dtype);
+  if (kind == ir::VarKind::kDense) return static_cast<size_t>(stored()) * unit;
+  return SparseRows::values_offset(rows) +
+         static_cast<size_t>(rows * shape.numel(1, shape.rank())) * unit;
+}
+
+Prepare::Prepare(const ir::Op& op, std::vector<Desc> inputs, std::vector<Desc> outputs,
+                 uint64_t seed, bool keep_plain)
+    : op_(op),
+      in_(std::move(inputs)),
+      out_(std::move(outputs)),
+      wanted_(in_.size()),
+      made_(out_.size()),
+      seed_(seed),
+      keep_plain_(keep_plain) {}
+
+int Prepare::input_position(std::string_view slot, size_t i) const {
+  const int s = op_.def->input_index(slot);
+  FLEETX_CHECK(i < op_.inputs[static_cast<size_t>(s)].size(), ir::describe(op_), "input '", slot,
+               "' is not given");
+  return position(op_.inputs, s, i);
+}
+
+int Prepare::output_position(std::string_view slot, size_t i) const {
+  const int s = op_.def->output_index(slot);
+  FLEETX_CHECK(i < op_.outputs[static_cast<size_t>(s)].size(), ir::describe(op_), "output '", slot,
+               "' is not asked for");
+  return position(op_.outputs, s, i);
+}
+
+const Desc& Prepare::in(std::string_view slot, size_t i) const {
+  return in_[static_cast<size_t>(input_position(slot, i))];
+}
+
+const Desc& Prepare::out(std::string_view slot, size_t i) const {
+  return out_[static_cast<size_t>(output_position(slot, i))];
+}
+
+Slot Prepare::input(std::string_view slot, size_t i, const Layout& wanted) {
+  if (i >= count(slot)) return {};  // an optional input that was left out
+  const int at = input_position(slot, i);
+  wanted_[static_cast<size_t>(at)] = wanted;
+  return {at};
+}
+
+Slot Prepare::output(std::string_view slot, size_t i, const Layout& made) {
+  if (i >= out_count(slot)) return {};
+  const int at = output_position(slot, i);
+  made_[static_cast<size_t>(at)] = made;
+  return {static_cast<int>(in_.size()) + at};
+}
+
+std::vector<Slot> Prepare::inputs(std::string_view slot) {
+  std::vector<Slot> out;
+  for (size_t i = 0; i < count(slot); ++i) out.push_back(input(slot, i));
+  return out;
+}
+
+std::vector<Slot> Prepare::outputs(std::string_view slot) {
+  std::vector<Slot> out;
+  for (size_t i = 0; i < out_count(slot); ++i) out.push_back(output(slot, i));
+  return out;
+}
+
+Slot Prepare::scratch(size_t bytes) {
+  scratch_.push_back(bytes);
+  return {static_cast<int>(in_.size() + out_.size() + scratch_.size()) - 1};
+}
+
+Philox Prepare::random(uint64_t step) const {
+  const auto own = op_.attrs.find("seed");
+  const int64_t given = own == op_.attrs.end() ? 0 : own->second.as<int64_t>();
+  // A recomputed op draws what the original drew.
+  const std::string& output = op_.outputs.front().front();
+  const std::string_view name =
+      std::string_view(output).substr(0, output.find(ir::kRecomputeSuffix));
+  return {given != 0 ? static_cast<uint64_t>(given) : seed_, mix(stable_hash(name), step)};
+}
+
+}  // namespace fleetx::kernel
