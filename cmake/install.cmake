@@ -1,0 +1,15 @@
+# What `cmake --install` gives: headers, libfleetx.so and a CMake package. (Tools install themselves.)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS fleetx EXPORT fleetxTargets)
+# Headers in ops/ are shared by op files only; they see oneDNN, which users need not have.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/fleetx DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h" PATTERN "ops" EXCLUDE)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fleetx)
+install(EXPORT fleetxTargets NAMESPACE fleetx:: DESTINATION ${package_dir})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fleetxConfig.cmake.in fleetxConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(fleetxConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/fleetxConfig.cmake ${PROJECT_BINARY_DIR}/fleetxConfigVersion.cmake
+        DESTINATION ${package_dir})

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds FleetX and trains a small network on real images. The first run
+# takes some minutes, most of them compiling; later ones start at once. Arguments go to the example:
+# ./demo.sh --help
+set -euo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+trap 'echo "demo: failed in line $LINENO; the lines above say why" >&2' ERR
+
+echo "[1/3] packages"
+scripts/setup.sh build
+echo "[2/3] build"
+cmake --preset release -DFLEETX_TESTS=OFF --log-level=WARNING
+cmake --build --preset release --target lenet_fashion_mnist fleetx_tool
+echo "[3/3] train LeNet on Fashion-MNIST (60,000 images of clothes, ten kinds)"
+build/release/examples/lenet_fashion_mnist "$@"

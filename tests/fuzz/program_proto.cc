@@ -1,0 +1,7 @@
+#include "tests/fuzz/program.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fleetx::check_program_parser(fleetx::ir::parse_proto,
+                               {reinterpret_cast<const char*>(data), size});
+  return 0;
+}
