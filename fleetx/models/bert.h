@@ -1,0 +1,51 @@
+// BERT (Devlin et al. 2018): a post-norm transformer encoder with erf gelu, and the two heads that
+// train it: words hidden at some positions, and whether the second sentence follows the first.
+#pragma once
+
+#include "fleetx/models/network.h"
+
+namespace fleetx::models {
+
+// The defaults are BERT-base.
+struct BertOptions {
+  int64_t vocabulary = 30522;
+  int64_t hidden = 768;
+  int layers = 12;
+  int64_t heads = 12;
+  int64_t intermediate = 3072;
+  int64_t max_positions = 512;
+  int64_t sentence_kinds = 2;
+  double dropout = 0.0;  // on hidden states and attention weights
+  double init_std = 0.02;
+};
+
+struct BertInputs {
+  Var words;      // i64 [batch, length]; the length must be known
+  Var sentences;  // i64 [batch, length]: 0 for the first sentence, 1 for the second
+  Var mask = {};  // added to the attention scores, may broadcast: [batch, 1, 1, length]; optional
+};
+
+struct BertEncoder {
+  Var sequence;  // [batch, length, hidden]
+  Var pooled;    // [batch, hidden]: of the first word, through a tanh layer
+  ir::Names checkpoints;
+};
+BertEncoder bert(const BertInputs& in, BertOptions o = {}, Where where = Where::current());
+
+struct BertTargets {
+  Var positions;  // i64 [n]: places of the hidden words, counted over the flattened batch
+  Var words;      // i64 [n, 1]: the hidden words
+  Var follows;    // i64 [batch, 1]: does the second sentence follow?
+};
+
+struct BertPretraining {
+  Var loss;  // [1]: the sum of the two below
+  Var word_loss, sentence_loss;
+  Var word_logits;      // [n, vocabulary]; the matrix is the word embedding
+  Var sentence_logits;  // [batch, 2]
+  ir::Names checkpoints;
+};
+BertPretraining bert_pretraining(const BertInputs& in, const BertTargets& targets,
+                                 BertOptions o = {}, Where where = Where::current());
+
+}  // namespace fleetx::models
