@@ -56,6 +56,9 @@ struct OpDef {
   // (output, input): the output may be written over the input's memory, element by element.
   std::vector<std::pair<std::string, std::string>> in_place;
 
+  // The output has the bytes of the input (reshape): memory is shared even while the input lives on.
+  bool view = false;
+
   int input_index(std::string_view slot) const;  // kInternal where there is none
   int output_index(std::string_view slot) const;
   const AttrDef* find_attr(std::string_view name) const;
@@ -99,6 +102,11 @@ class OpRegistrar {
   OpRegistrar& in_place(std::string output, std::string input) {
     def_.in_place.emplace_back(std::move(output), std::move(input));
     return *this;
+  }
+  // Like in_place, and the kernel changes nothing: it copies only where the pointers differ.
+  OpRegistrar& view(std::string output, std::string input) {
+    def_.view = true;
+    return in_place(std::move(output), std::move(input));
   }
   OpRegistrar& side_effect() { return set(def_.side_effect, true); }
   OpRegistrar& random() { return set(def_.random, true); }

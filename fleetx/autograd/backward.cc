@@ -1,0 +1,194 @@
+#include "fleetx/autograd/backward.h"
+
+#include <algorithm>
+#include <map>
+
+#include "fleetx/ir/grad.h"
+#include "fleetx/ir/rewriter.h"
+
+namespace fleetx::autograd {
+namespace {
+
+using ir::Names;
+using ir::Op;
+using ir::Var;
+
+template <class Predicate>
+bool any_name(const std::vector<Names>& slots, const Predicate& predicate) {
+  return std::any_of(slots.begin(), slots.end(), [&](const Names& names) {
+    return std::any_of(names.begin(), names.end(), predicate);
+  });
+}
+
+bool same_dims(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int d = 0; d < a.rank(); ++d)
+    if (a[d] != b[d] && a[d] >= 0 && b[d] >= 0) return false;
+  return true;
+}
+
+class Backward {
+ public:
+  Backward(ir::Builder& builder, const std::vector<Var>& inputs,
+           const std::set<std::string>& no_grad)
+      : b_(builder) {
+    for (const Op& op : b_.main().ops())
+      if (op.role == ir::Role::kForward) forward_.push_back(&op);
+    find_dependents(inputs, no_grad);
+  }
+
+  void seed(const Var& target, const Var& gradient) { parts_[target.name()].push_back(gradient); }
+
+  void run() {
+    for (auto it = forward_.rbegin(); it != forward_.rend(); ++it)
+      if (reached(**it)) differentiate(**it);
+  }
+
+  // The whole gradient of a variable: the parts that arrived, added up. Undefined where none did.
+  Var total(const std::string& name) {
+    const auto done = totals_.find(name);
+    if (done != totals_.end()) return done->second;
+    const auto parts = parts_.find(name);
+    if (parts == parts_.end()) return {};
+    Var sum = parts->second.front();
+    if (parts->second.size() > 1)
+      sum = b_.op("sum", {{"xs", parts->second}}, {},
+                  {{"out", b_.unique_name(ir::grad_name(name) + "_sum")}});
+    totals_.emplace(name, sum);
+    return sum;
+  }
+
+ private:
+  // A variable needs a gradient if it is an input or computed from one, and nothing on the way
+  // stops it.
+  void find_dependents(const std::vector<Var>& inputs, const std::set<std::string>& no_grad) {
+    const auto blocked = [&](const std::string& name) {
+      return no_grad.contains(name) || !is_float(b_.main().var(name).type.dtype);
+    };
+    for (const Var& input : inputs)
+      if (!blocked(input.name())) needed_.insert(input.name());
+    for (const Op* op : forward_) {
+      if (op->def->grad == nullptr) continue;
+      if (!any_name(op->inputs, [&](const std::string& n) { return needed_.contains(n); }))
+        continue;
+      for (const Names& names : op->outputs) {
+        for (const std::string& name : names) {
+          const ir::VarInfo& info = b_.main().var(name);
+          if (!blocked(name) && !info.stop_gradient && !info.persistable) needed_.insert(name);
+        }
+      }
+    }
+  }
+
+  bool reached(const Op& op) const {
+    const auto needed = [&](const std::string& n) { return needed_.contains(n); };
+    const auto arrived = [&](const std::string& n) { return needed(n) && parts_.contains(n); };
+    return op.def->grad != nullptr && any_name(op.outputs, arrived) && any_name(op.inputs, needed);
+  }
+
+  void differentiate(const Op& op) {
+    // Errors and texts of backward ops point at the line of the forward op.
+    const auto loc = b_.at(op.loc);
+    const auto layer = b_.in_layer(op.name);
+    const auto needed = [&](const std::string& name) { return needed_.contains(name); };
+    ir::Grad g(
+        b_, op, [&](const std::string& name) { return needed(name) ? total(name) : Var(); },
+        needed);
+    op.def->grad(g);
+    for (const auto& [where, gradient] : g.results()) {
+      const std::string& name = op.in(where.first)[where.second];
+      if (!needed(name)) continue;
+      const ir::TensorType& type = b_.main().var(name).type;
+      FLEETX_CHECK(same_dims(gradient.type().shape, type.shape), ir::describe(op),
+                   "the gradient of '", name, "' is ", gradient.type(), ", the variable is ", type);
+      parts_[name].push_back(gradient);
+    }
+  }
+
+  ir::Builder& b_;
+  std::vector<const Op*> forward_;  // list nodes stay where they are while backward is appended
+  std::set<std::string> needed_;
+  std::map<std::string, std::vector<Var>> parts_;
+  std::map<std::string, Var> totals_;
+};
+
+void check_loss(const Var& loss) {
+  check_arg(loss.shape().numel() == 1, "the loss '", loss.name(), "' must have one element, it is ",
+            loss.type(), "; take its mean first");
+  check_arg(is_float(loss.dtype()), "the loss '", loss.name(), "' must be a float, it is ",
+            loss.type());
+  for (const Op& op : loss.builder().main().ops())
+    check_arg(op.role != ir::Role::kBackward, "this program already has a backward part (op ",
+              op.type(), "): minimize one loss, or add the losses up first");
+}
+
+std::vector<Var> wanted_parameters(ir::Builder& b, const Names& given) {
+  std::vector<Var> params;
+  for (const std::string& name : given) params.push_back(b.var(name));
+  if (given.empty())
+    for (const ir::VarInfo* p : b.main().parameters())
+      if (!p->stop_gradient) params.push_back(b.var(p->name));
+  check_arg(!params.empty(), "the program has no trainable parameter");
+  return params;
+}
+
+// Position of the op that writes each variable (last).
+std::map<std::string, size_t> producers(const ir::Program& program) {
+  std::map<std::string, size_t> at;
+  size_t position = 0;
+  for (const Op& op : program.ops()) {
+    ++position;
+    for (const Names& names : op.outputs)
+      for (const std::string& name : names) at[name] = position;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::vector<Var> gradients(const std::vector<Var>& targets, const std::vector<Var>& inputs,
+                           const std::vector<Var>& seeds, const std::set<std::string>& no_grad) {
+  check_arg(!targets.empty() && targets.size() == seeds.size(),
+            "gradients() needs one seed for each of the ", targets.size(), " targets, got ",
+            seeds.size());
+  ir::Builder& b = targets.front().builder();
+  const auto role = b.in_role(ir::Role::kBackward);
+  Backward backward(b, inputs, no_grad);
+  for (size_t i = 0; i < targets.size(); ++i) backward.seed(targets[i], seeds[i]);
+  backward.run();
+  std::vector<Var> out;
+  for (const Var& input : inputs) out.push_back(backward.total(input.name()));
+  return out;
+}
+
+std::vector<ParamGrad> append_backward(const Var& loss, const BackwardOptions& options) {
+  check_loss(loss);
+  ir::Builder& b = loss.builder();
+  const std::vector<Var> params = wanted_parameters(b, options.parameters);
+  const auto role = b.in_role(ir::Role::kBackward);
+  const Var one =
+      b.op("fill", {}, {{"shape", loss.shape()}, {"dtype", loss.dtype()}, {"value", 1.0}},
+           {{"out", ir::grad_name(loss.name())}});
+  std::vector<Var> grads = gradients({loss}, params, {one}, options.no_grad);
+
+  std::vector<ParamGrad> out;
+  ir::Rewriter rw(b.main());
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (!grads[i].defined()) continue;
+    // x + y passes one gradient to both: each parameter still gets a variable of its own.
+    if (grads[i].info().attrs.contains("grad_of"))
+      grads[i] = b.op("assign", {{"x", grads[i]}}, {},
+                      {{"out", b.unique_name(ir::grad_name(params[i].name()))}});
+    rw.edit_var(grads[i].name()).attrs.insert_or_assign("grad_of", params[i].name());
+    out.push_back({params[i], grads[i]});
+  }
+  check_arg(!out.empty(), "the loss '", loss.name(),
+            "' does not depend on any trainable parameter");
+  std::map<std::string, size_t> at = producers(b.main());
+  std::stable_sort(out.begin(), out.end(), [&](const ParamGrad& x, const ParamGrad& y) {
+    return at[x.grad.name()] < at[y.grad.name()];
+  });
+  return out;
+}
+
+}  // namespace fleetx::autograd

@@ -1,0 +1,112 @@
+#include "fleetx/autograd/recompute.h"
+
+#include <map>
+#include <set>
+
+#include "fleetx/ir/rewriter.h"
+
+namespace fleetx::autograd {
+namespace {
+
+using ir::Names;
+using ir::Op;
+using ir::Rewriter;
+
+std::string copy_name(const std::string& name) { return name + std::string(ir::kRecomputeSuffix); }
+
+class Recompute {
+ public:
+  explicit Recompute(ir::Program& program) : rw_(program) {
+    for (auto op = rw_.begin(); op != rw_.end(); ++op) {
+      if (op->role != ir::Role::kForward) continue;
+      for (const Names& names : op->outputs)
+        for (const std::string& name : names)
+          if (!program.var(name).persistable) producer_[name] = op;
+    }
+  }
+
+  void run() {
+    for (auto op = rw_.begin(); op != rw_.end(); ++op) {
+      if (op->role != ir::Role::kBackward || is_copy(*op)) continue;
+      std::set<std::string> marked_inputs;
+      for (const Names& names : op->inputs)
+        for (const std::string& name : names)
+          if (marked(name)) marked_inputs.insert(name);
+      for (const std::string& name : marked_inputs) {
+        provide(name, op);
+        rw_.rename_inputs(op, name, copy_name(name));
+      }
+    }
+  }
+
+ private:
+  static bool is_copy(const Op& op) {
+    for (const Names& names : op.outputs)
+      for (const std::string& name : names)
+        if (name.ends_with(ir::kRecomputeSuffix)) return true;
+    return false;
+  }
+
+  bool marked(const std::string& name) const {
+    const ir::VarInfo& info = rw_.program().var(name);
+    const auto mark = info.attrs.find("recompute");
+    return producer_.contains(name) && mark != info.attrs.end() && mark->second.as<bool>();
+  }
+
+  // Makes the copy of `name` available before `position`, copying its producers back to the
+  // nearest values that are kept.
+  void provide(const std::string& name, Rewriter::Position position) {
+    if (provided_.contains(name)) return;
+    const Op& original = *producer_.at(name);
+    for (const Names& names : original.inputs)
+      for (const std::string& input : names)
+        if (marked(input)) provide(input, position);
+
+    Rewriter::NewOp copy;
+    copy.type = original.type();
+    copy.name = original.name;
+    copy.loc = original.loc;
+    copy.role = ir::Role::kBackward;
+    copy.attrs = original.attrs;
+    for (size_t s = 0; s < original.inputs.size(); ++s) {
+      Names names = original.inputs[s];
+      for (std::string& n : names)
+        if (marked(n)) n = copy_name(n);
+      copy.inputs.emplace_back(original.def->inputs[s].name, std::move(names));
+    }
+    // Every output gets a copy, marked or not: running statistics then go into a temporary that
+    // nobody reads instead of being updated twice.
+    for (size_t s = 0; s < original.outputs.size(); ++s) {
+      Names names = original.outputs[s];
+      for (std::string& n : names) {
+        provided_.insert(n);
+        n = copy_name(n);
+      }
+      copy.outputs.emplace_back(original.def->outputs[s].name, std::move(names));
+    }
+    rw_.insert(position, copy);
+  }
+
+  Rewriter rw_;
+  std::map<std::string, Rewriter::Position> producer_;
+  std::set<std::string> provided_;
+};
+
+}  // namespace
+
+void mark_recomputable(ir::Program& program, const Names& checkpoints) {
+  std::set<std::string> kept;
+  for (const std::string& name : checkpoints) kept.insert(program.var(name).name);
+  Rewriter rw(program);
+  for (auto op = rw.begin(); op != rw.end(); ++op) {
+    if (op->role != ir::Role::kForward || op->def->side_effect) continue;
+    for (const Names& names : op->outputs)
+      for (const std::string& name : names)
+        if (!kept.contains(name) && !program.var(name).persistable)
+          rw.edit_var(name).attrs.insert_or_assign("recompute", true);
+  }
+}
+
+void recompute_marked(ir::Program& program) { Recompute(program).run(); }
+
+}  // namespace fleetx::autograd

@@ -1,0 +1,90 @@
+#include "fleetx/runtime/trace.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "fleetx/base/env.h"
+#include "fleetx/base/log.h"
+
+namespace fleetx::runtime::trace {
+namespace {
+
+struct Event {
+  std::string name;
+  const char* category;
+  uint64_t start_ns, end_ns;
+  long thread;
+  std::string detail;
+};
+
+class Collector {
+ public:
+  Collector() : file_(env::get("FLEETX_TRACE").value_or("")) {}
+  ~Collector() { flush(); }
+
+  bool enabled() const { return !file_.empty(); }
+
+  void add(Event event) {
+    const std::scoped_lock lock(mutex_);
+    events_.push_back(std::move(event));
+    dirty_ = true;
+  }
+
+  void flush() {
+    const std::scoped_lock lock(mutex_);
+    if (!dirty_) return;
+    std::ofstream out(file_);
+    out << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+    for (size_t i = 0; i < events_.size(); ++i) {
+      const Event& e = events_[i];
+      const nlohmann::json line = {{"name", e.name},
+                                   {"cat", e.category},
+                                   {"ph", "X"},
+                                   {"ts", static_cast<double>(e.start_ns) / 1e3},
+                                   {"dur", static_cast<double>(e.end_ns - e.start_ns) / 1e3},
+                                   {"pid", static_cast<int>(getpid())},
+                                   {"tid", e.thread},
+                                   {"args", {{"detail", e.detail}}}};
+      out << line.dump() << (i + 1 < events_.size() ? ",\n" : "\n");
+    }
+    out << "]}\n";
+    out.close();
+    if (!out) log::error("trace", "cannot write FLEETX_TRACE=", file_);
+    dirty_ = false;
+  }
+
+ private:
+  std::string file_;
+  std::mutex mutex_;
+  std::vector<Event> events_;
+  bool dirty_ = false;
+};
+
+Collector& collector() {
+  static Collector instance;
+  return instance;
+}
+
+}  // namespace
+
+bool enabled() { return collector().enabled(); }
+
+uint64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+void add(const std::string& name, const char* category, uint64_t start_ns, uint64_t end_ns,
+         const std::string& detail) {
+  collector().add({name, category, start_ns, end_ns, syscall(SYS_gettid), detail});
+}
+
+void flush() { collector().flush(); }
+
+}  // namespace fleetx::runtime::trace

@@ -1,0 +1,18 @@
+// A trace of all runs in the Chrome/Perfetto JSON format, where FLEETX_TRACE names a file. Open it at ui.perfetto.dev or
+// chrome://tracing. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fleetx::runtime::trace {
+
+bool enabled();
+uint64_t now_ns();
+// One finished piece of work; `detail` is shown when it is selected.
+void add(const std::string& name, const char* category, uint64_t start_ns, uint64_t end_ns,
+         const std::string& detail = "");
+// Writes what was collected so far. Called when an executor ends and at exit.
+void flush();
+
+}  // namespace fleetx::runtime::trace
