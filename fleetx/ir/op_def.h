@@ -56,7 +56,8 @@ struct OpDef {
   // (output, input): the output may be written over the input's memory, element by element.
   std::vector<std::pair<std::string, std::string>> in_place;
 
-  // The output has the bytes of the input (reshape): memory is shared even while the input lives on.
+  // The output has the bytes of the input (reshape): memory is shared even while the input lives
+  // on.
   bool view = false;
 
   int input_index(std::string_view slot) const;  // kInternal where there is none

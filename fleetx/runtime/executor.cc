@@ -27,14 +27,15 @@ std::set<std::string> split_names(const std::string& list) {
 void announce_once() {
   static std::once_flag once;
   std::call_once(once, [] {
-    log::info("executor", num_threads(), " compute thread", num_threads() == 1 ? "" : "s", " on ", physical_cores(),
-              " physical core", physical_cores() == 1 ? "" : "s", ", instruction set ", cpu::name_of(cpu::best_isa()));
+    log::info("executor", num_threads(), " compute thread", num_threads() == 1 ? "" : "s", " on ",
+              physical_cores(), " physical core", physical_cores() == 1 ? "" : "s",
+              ", instruction set ", cpu::name_of(cpu::best_isa()));
     flush_denormals_everywhere();
   });
 }
 
-// Denormals are flushed while a plan runs; the caller's own floating-point settings come back afterwards. OpenMP's
-// thread count belongs to the calling thread, so it is set here too.
+// Denormals are flushed while a plan runs; the caller's own floating-point settings come back
+// afterwards. OpenMP's thread count belongs to the calling thread, so it is set here too.
 class ComputeMode {
  public:
   ComputeMode() : saved_(_mm_getcsr()) {
@@ -70,8 +71,8 @@ void check_finite(const Plan& plan, const Step& step) {
     int64_t at = -1;
     if (value.desc.dtype == DType::kF32) at = first_not_finite<float>(data, n);
     if (value.desc.dtype == DType::kF64) at = first_not_finite<double>(data, n);
-    check_arg(at < 0, step.description, "produced NaN or Inf in '", value.var, "' (", value.desc.dtype,
-              value.desc.shape, ", first at element ", at, ")");
+    check_arg(at < 0, step.description, "produced NaN or Inf in '", value.var, "' (",
+              value.desc.dtype, value.desc.shape, ", first at element ", at, ")");
   }
 }
 
@@ -79,7 +80,8 @@ struct StepWatcher final : Plan::Observer {
   StepWatcher(const ExecutorOptions& o, Profile& p) : options(o), profile(p) {}
   void after(const Plan& plan, const Step& step, size_t, uint64_t start, uint64_t end) override {
     if (options.profile) profile.add(step, static_cast<double>(end - start) * 1e-9);
-    if (trace::enabled()) trace::add(step.label, ir::name_of(step.role).data(), start, end, step.description);
+    if (trace::enabled())
+      trace::add(step.label, ir::name_of(step.role).data(), start, end, step.description);
     if (options.check_finite) check_finite(plan, step);
   }
   const ExecutorOptions& options;
@@ -94,9 +96,11 @@ struct Executor::Entry {
   ir::Names fetch;
   std::unique_ptr<Plan> plan;
 
-  bool matches(const ir::Program& program, const Scope& scope, const Feeds& given, const ir::Names& wanted) const {
-    if (program.id() != program_id || program.version() != program_version || scope.id() != scope_id ||
-        scope.generation() != scope_generation || given.size() != feeds.size() || wanted != fetch)
+  bool matches(const ir::Program& program, const Scope& scope, const Feeds& given,
+               const ir::Names& wanted) const {
+    if (program.id() != program_id || program.version() != program_version ||
+        scope.id() != scope_id || scope.generation() != scope_generation ||
+        given.size() != feeds.size() || wanted != fetch)
       return false;
     for (size_t i = 0; i < given.size(); ++i)
       if (given[i].first != feeds[i].first || given[i].second.dtype() != feeds[i].second.dtype ||
@@ -118,7 +122,8 @@ ExecutorOptions ExecutorOptions::from_env() {
 Executor::Executor(ExecutorOptions options) : options_(std::move(options)) { announce_once(); }
 
 Executor::~Executor() {
-  if (options_.profile && env::flag("FLEETX_PROFILE") && !profile_.empty()) std::cerr << profile_.table();
+  if (options_.profile && env::flag("FLEETX_PROFILE") && !profile_.empty())
+    std::cerr << profile_.table();
   trace::flush();
 }
 
@@ -131,7 +136,8 @@ Executor::Entry& Executor::entry(const ir::Program& program, Scope& scope, const
   for (const auto& [name, tensor] : feeds) {
     check_arg(tensor.defined(), "feed '", name, "' is an empty tensor");
     check_arg(tensor.layout().is_plain(), "feed '", name, "' must be row-major");
-    made->feeds.emplace_back(name, ir::TensorType{tensor.dtype(), tensor.shape(), ir::VarKind::kDense, -1});
+    made->feeds.emplace_back(
+        name, ir::TensorType{tensor.dtype(), tensor.shape(), ir::VarKind::kDense, -1});
   }
   PlanOptions plan_options = options_.plan;
   if (!plan_options.dump_dir.empty()) {
@@ -156,9 +162,11 @@ Executor::Entry& Executor::entry(const ir::Program& program, Scope& scope, const
   return *entries_.back();
 }
 
-Plan& Executor::plan(const ir::Program& program, Scope& scope, const Feeds& feeds, const ir::Names& fetch) {
+Plan& Executor::plan(const ir::Program& program, Scope& scope, const Feeds& feeds,
+                     const ir::Names& fetch) {
   Entry& e = entry(program, scope, feeds, fetch);
-  for (size_t i = 0; i < feeds.size(); ++i) e.plan->set_feed(static_cast<int>(i), feeds[i].second.raw());
+  for (size_t i = 0; i < feeds.size(); ++i)
+    e.plan->set_feed(static_cast<int>(i), feeds[i].second.raw());
   return *e.plan;
 }
 

@@ -35,12 +35,15 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   ~Executor();
 
-  // Row-major feeds are used where they are, without a copy. Results are row-major, in the order of `fetch`.
+  // Row-major feeds are used where they are, without a copy. Results are row-major, in the order of
+  // `fetch`.
   std::vector<Tensor> run(const ir::Program& program, Scope& scope, const Feeds& feeds = {},
                           const ir::Names& fetch = {});
 
-  // The plan for these feeds, for callers that look at it or drive it themselves (set_feed, run, fetched).
-  Plan& plan(const ir::Program& program, Scope& scope, const Feeds& feeds = {}, const ir::Names& fetch = {});
+  // The plan for these feeds, for callers that look at it or drive it themselves (set_feed, run,
+  // fetched).
+  Plan& plan(const ir::Program& program, Scope& scope, const Feeds& feeds = {},
+             const ir::Names& fetch = {});
   void run(Plan& plan);
 
   // Time per op kind of all profiled runs.
@@ -49,7 +52,8 @@ class Executor {
 
  private:
   struct Entry;
-  Entry& entry(const ir::Program& program, Scope& scope, const Feeds& feeds, const ir::Names& fetch);
+  Entry& entry(const ir::Program& program, Scope& scope, const Feeds& feeds,
+               const ir::Names& fetch);
 
   ExecutorOptions options_;
   std::vector<std::unique_ptr<Entry>> entries_;

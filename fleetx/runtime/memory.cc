@@ -8,8 +8,9 @@
 namespace fleetx::runtime {
 namespace {
 
-// Large power-of-two blocks would all start at the same place of a 4 KB page, where loads and stores of different
-// blocks disturb each other; a few cache lines of room between them prevent that.
+// Large power-of-two blocks would all start at the same place of a 4 KB page, where loads and
+// stores of different blocks disturb each other; a few cache lines of room between them prevent
+// that.
 constexpr size_t kLarge = size_t{1} << 16;
 constexpr size_t kSkew = 5 * kAlignment;
 
@@ -18,7 +19,9 @@ size_t footprint(const Block& block) {
   return bytes >= kLarge ? bytes + kSkew : bytes;
 }
 
-bool overlap_in_time(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
+bool overlap_in_time(const Block& a, const Block& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
 
 }  // namespace
 
@@ -36,9 +39,10 @@ size_t pack(std::vector<Block*> blocks, Packing packing) {
       offset = std::max(offset, other->offset + footprint(*other));
     }
     block->offset = offset;
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), block,
-                                   [](const Block* a, const Block* b) { return a->offset < b->offset; }),
-                  block);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), block,
+                         [](const Block* a, const Block* b) { return a->offset < b->offset; }),
+        block);
     end = std::max(end, offset + need);
   }
   return end;

@@ -1,4 +1,5 @@
-// Packs blocks with known lifetimes into one arena: two blocks share bytes only if they are never alive together.
+// Packs blocks with known lifetimes into one arena: two blocks share bytes only if they are never
+// alive together.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,9 @@ struct Block {
 
 enum class Packing { kReuse, kNoReuse };
 
-// Assigns offsets and returns the size of the arena. Largest blocks first, each at the lowest offset that is free
-// during its life: close to optimal for training programs, whose large blocks form a stack.
+// Assigns offsets and returns the size of the arena. Largest blocks first, each at the lowest
+// offset that is free during its life: close to optimal for training programs, whose large blocks
+// form a stack.
 size_t pack(std::vector<Block*> blocks, Packing packing = Packing::kReuse);
 
 // The most bytes alive at one step: no packing can be smaller.

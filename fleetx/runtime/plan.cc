@@ -12,10 +12,12 @@
 namespace fleetx::runtime {
 namespace {
 
-// A kernel that meets bad data (an id out of range, a label that is no class) throws; the message gets the op.
+// A kernel that meets bad data (an id out of range, a label that is no class) throws; the message
+// gets the op.
 [[noreturn]] void rethrow_with(const Step& step, const Error& e) {
   const std::string message = e.what();
-  throw Error(e.kind(), message.starts_with(step.description) ? message : step.description + message);
+  throw Error(e.kind(),
+              message.starts_with(step.description) ? message : step.description + message);
 }
 
 std::string mib(size_t bytes) {
@@ -42,7 +44,8 @@ void Plan::set_feed(int index, const void* data) {
   if (feed_data_[i] == data) return;
   feed_data_[i] = data;
   for (const auto& [step, position] : feed_uses_[i])
-    steps_[static_cast<size_t>(step)].pointers[static_cast<size_t>(position)] = const_cast<void*>(data);
+    steps_[static_cast<size_t>(step)].pointers[static_cast<size_t>(position)] =
+        const_cast<void*>(data);
 }
 
 void Plan::run() {
@@ -72,7 +75,8 @@ void Plan::run(Observer& observer) {
 }
 
 const void* Plan::address(int value) const {
-  const Storage& storage = storages_[static_cast<size_t>(values_[static_cast<size_t>(value)].storage)];
+  const Storage& storage =
+      storages_[static_cast<size_t>(values_[static_cast<size_t>(value)].storage)];
   switch (storage.region) {
     case Region::kArena: return static_cast<const char*>(arena_.data()) + storage.block.offset;
     case Region::kBucket: return static_cast<const char*>(bucket_.data()) + storage.block.offset;
@@ -98,7 +102,8 @@ void Plan::copy_fetches() {
     std::memset(dense, 0, fetched_[i].bytes());
     for (int64_t r = 0; r < *rows.count; ++r)
       for (size_t c = 0; c < width; ++c)
-        dense[static_cast<size_t>(rows.ids[r]) * width + c] += rows.values[static_cast<size_t>(r) * width + c];
+        dense[static_cast<size_t>(rows.ids[r]) * width + c] +=
+            rows.values[static_cast<size_t>(r) * width + c];
   }
 }
 
@@ -113,8 +118,8 @@ double Plan::flops() const {
 }
 
 int Plan::reorders() const {
-  return static_cast<int>(
-      std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.label == "reorder"; }));
+  return static_cast<int>(std::count_if(steps_.begin(), steps_.end(),
+                                        [](const Step& step) { return step.label == "reorder"; }));
 }
 
 double Plan::seconds_to_make() const {
@@ -126,9 +131,11 @@ double Plan::seconds_to_make() const {
 
 std::string Plan::table() const {
   std::ostringstream out;
-  out << std::left << std::setw(5) << "step" << std::setw(10) << "role" << std::setw(28) << "op" << std::setw(36)
-      << "first output" << std::setw(24) << "shape" << std::setw(16) << "layout" << std::setw(8) << "region"
-      << std::right << std::setw(12) << "offset" << std::setw(10) << "MFLOP" << std::setw(10) << "MB" << "  "
+  out << std::left << std::setw(5) << "step" << std::setw(10) << "role" << std::setw(28) << "op"
+      << std::setw(36) << "first output" << std::setw(24) << "shape" << std::setw(16) << "layout"
+      << std::setw(8) << "region" << std::right << std::setw(12) << "offset" << std::setw(10)
+      << "MFLOP" << std::setw(10) << "MB"
+      << "  "
       << "implementation\n";
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
@@ -143,22 +150,26 @@ std::string Plan::table() const {
       const bool planned = storage.region == Region::kArena || storage.region == Region::kBucket;
       offset = planned ? str(storage.block.offset) : "-";
     }
-    out << std::left << std::setw(5) << i << std::setw(10) << ir::name_of(step.role) << std::setw(28) << step.label
-        << std::setw(36) << name << std::setw(24) << shape << std::setw(16) << layout << std::setw(8) << region
-        << std::right << std::setw(12) << offset << std::fixed << std::setprecision(2) << std::setw(10)
-        << step.cost.flops / 1e6 << std::setw(10) << step.cost.bytes / 1e6 << "  " << step.kernel->implementation()
-        << '\n';
+    out << std::left << std::setw(5) << i << std::setw(10) << ir::name_of(step.role)
+        << std::setw(28) << step.label << std::setw(36) << name << std::setw(24) << shape
+        << std::setw(16) << layout << std::setw(8) << region << std::right << std::setw(12)
+        << offset << std::fixed << std::setprecision(2) << std::setw(10) << step.cost.flops / 1e6
+        << std::setw(10) << step.cost.bytes / 1e6 << "  " << step.kernel->implementation() << '\n';
   }
-  out << '\n' << steps_.size() << " steps, " << reorders() << " reorders, " << std::setprecision(3) << flops() / 1e9
-      << " GFLOP\n";
-  out << "memory: peak " << mib(peak_bytes()) << " = arena " << mib(arena_bytes_) << " (at least " << mib(live_bytes_)
-      << " are alive at once) + gradients " << mib(bucket_bytes_) << " + parameters and state " << mib(scope_bytes_)
-      << " + fetched " << mib(fetch_bytes()) << '\n';
+  out << '\n'
+      << steps_.size() << " steps, " << reorders() << " reorders, " << std::setprecision(3)
+      << flops() / 1e9 << " GFLOP\n";
+  out << "memory: peak " << mib(peak_bytes()) << " = arena " << mib(arena_bytes_) << " (at least "
+      << mib(live_bytes_) << " are alive at once) + gradients " << mib(bucket_bytes_)
+      << " + parameters and state " << mib(scope_bytes_) << " + fetched " << mib(fetch_bytes())
+      << '\n';
   out << "made in " << std::setprecision(3) << seconds_to_make() << " s:";
   for (const passes::Report& report : passes_)
-    out << ' ' << report.name << (report.skipped ? " skipped" : str(" ", report.seconds * 1e3, " ms")) << ',';
+    out << ' ' << report.name
+        << (report.skipped ? " skipped" : str(" ", report.seconds * 1e3, " ms")) << ',';
   for (const PhaseTime& phase : phases_)
-    out << ' ' << phase.name << ' ' << phase.seconds * 1e3 << " ms" << (&phase == &phases_.back() ? "\n" : ",");
+    out << ' ' << phase.name << ' ' << phase.seconds * 1e3 << " ms"
+        << (&phase == &phases_.back() ? "\n" : ",");
   return out.str();
 }
 

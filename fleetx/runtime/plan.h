@@ -1,5 +1,6 @@
-// A Plan is a program made ready for one set of feed shapes and one scope: kernels prepared, memory assigned, pointers
-// set. Running it makes no decision and allocates nothing. Made by the planner, owned by the executor.
+// A Plan is a program made ready for one set of feed shapes and one scope: kernels prepared, memory
+// assigned, pointers set. Running it makes no decision and allocates nothing. Made by the planner,
+// owned by the executor.
 #pragma once
 
 #include <map>
@@ -40,8 +41,8 @@ struct Step {
   std::string label;        // op type, or "reorder"
   std::string description;  // for messages: describe(op)
   std::unique_ptr<kernel::Kernel> kernel;
-  std::vector<int> inputs, outputs;      // values
-  std::vector<int> scratch;              // storages
+  std::vector<int> inputs, outputs;  // values
+  std::vector<int> scratch;          // storages
   ir::Cost cost;
   ir::Role role = ir::Role::kForward;
   std::vector<void*> pointers;  // inputs, outputs, scratch
@@ -61,14 +62,16 @@ class Plan {
 
   // ---- running ----
   int feed_index(std::string_view name) const;  // -1 where the plan does not read it
-  // Row-major memory that stays valid until the next run has ended. Types were checked when the plan was made.
+  // Row-major memory that stays valid until the next run has ended. Types were checked when the
+  // plan was made.
   void set_feed(int index, const void* data);
   // Runs all steps, then copies what is fetched into fetched(i).
   void run();
   // The same, with a look at every step: time for profile and trace, values for NaN and Inf.
   struct Observer {
     virtual ~Observer() = default;
-    virtual void after(const Plan& plan, const Step& step, size_t index, uint64_t start_ns, uint64_t end_ns) = 0;
+    virtual void after(const Plan& plan, const Step& step, size_t index, uint64_t start_ns,
+                       uint64_t end_ns) = 0;
   };
   void run(Observer& observer);
   // Valid after run; reused by the next run unless someone still holds it.
@@ -105,7 +108,8 @@ class Plan {
   std::vector<Storage> storages_;
   std::vector<Step> steps_;
   std::vector<std::string> feeds_;
-  std::vector<std::vector<std::pair<int, int>>> feed_uses_;  // per feed: (step, position in pointers)
+  std::vector<std::vector<std::pair<int, int>>>
+      feed_uses_;  // per feed: (step, position in pointers)
   std::vector<const void*> feed_data_;
   std::vector<Fetch> fetches_;
   std::vector<Tensor> fetched_;

@@ -80,8 +80,10 @@ class Planner {
     const ir::Program& program = plan_->program_;
     for (const auto& [name, type] : feeds_) {
       const ir::VarInfo* v = program.find(name);
-      check_arg(v != nullptr && v->is_data, "feed '", name, "': the program has no data variable of that name",
-                did_you_mean(name, data_names(program)), " (it has: ", join(data_names(program), ", "), ")");
+      check_arg(v != nullptr && v->is_data, "feed '", name,
+                "': the program has no data variable of that name",
+                did_you_mean(name, data_names(program)),
+                " (it has: ", join(data_names(program), ", "), ")");
       check_arg(type.dtype == v->type.dtype && dims_fit(v->type.shape, type.shape), "feed '", name,
                 "': the program declares ", v->type, ", got ", type);
       check_arg(types_.emplace(name, type).second, "feed '", name, "' is given twice");
@@ -96,7 +98,8 @@ class Planner {
     if (v == nullptr) {
       Names known;
       for (const ir::VarInfo* info : plan_->program_.vars()) known.push_back(info->name);
-      check_arg(false, "fetch '", name, "': the program has no such variable", did_you_mean(name, known));
+      check_arg(false, "fetch '", name, "': the program has no such variable",
+                did_you_mean(name, known));
     }
     return *v;
   }
@@ -116,9 +119,10 @@ class Planner {
     const int last = static_cast<int>(plan_->steps_.size());
     for (const std::string& name : fetch_) {
       const ir::VarInfo& info = fetch_var(name);
-      const auto place = places_.find(name);
-      const bool available = place != places_.end() || info.persistable || types_.contains(name);
-      check_arg(available, "fetch '", name, "': no op of this program computes it");
+      const bool available =
+          places_.contains(name) || types_.contains(name) || (info.persistable && scope_.has(name));
+      check_arg(available, "fetch '", name, "': no op of this program computes it",
+                info.persistable ? " and it is not in the scope" : "");
       const int value = home_of(name, nullptr);
       plan_->fetches_.push_back({name, value});
       use(value, last);
@@ -131,7 +135,8 @@ class Planner {
     const ir::VarInfo& v = plan_->program_.var(name);
     FLEETX_CHECK(v.persistable || v.is_data, "no type for '", name, "'");
     check_arg(!v.is_data, "feed '", name, "' is missing: the program needs ", v.type);
-    check_arg(v.type.shape.known(), "the persistable variable '", name, "' has an unknown dimension: ", v.type);
+    check_arg(v.type.shape.known(), "the persistable variable '", name,
+              "' has an unknown dimension: ", v.type);
     return types_.emplace(name, v.type).first->second;
   }
 
@@ -147,12 +152,13 @@ class Planner {
     if (v.persistable) {
       storage.region = Region::kScope;
       const Tensor* tensor = scope_.find(name);
-      check_arg(tensor != nullptr || reader == nullptr, reader ? ir::describe(*reader) : "", "'", name,
+      check_arg(tensor != nullptr || reader == nullptr, reader ? ir::describe(*reader) : "", "'",
+                name,
                 "' is not in the scope yet: run the startup program first, or load a checkpoint");
-      check_arg(tensor != nullptr || !fetches(name) || reader == nullptr, "fetch '", name, "': it is not in the scope");
       if (tensor != nullptr) {
-        check_arg(tensor->dtype() == type.dtype && tensor->shape() == type.shape, "'", name, "' in the scope is ",
-                  tensor->dtype(), tensor->shape(), ", the program declares ", type);
+        check_arg(tensor->dtype() == type.dtype && tensor->shape() == type.shape, "'", name,
+                  "' in the scope is ", tensor->dtype(), tensor->shape(), ", the program declares ",
+                  type);
         desc.layout = tensor->layout();
       }
     } else {
@@ -162,10 +168,6 @@ class Planner {
     const int value = add_value(name, desc, storage);
     places_[name] = {value, {}};
     return value;
-  }
-
-  bool fetches(const std::string& name) const {
-    return std::find(fetch_.begin(), fetch_.end(), name) != fetch_.end();
   }
 
   int add_value(const std::string& name, const Desc& desc, Storage storage) {
@@ -179,7 +181,8 @@ class Planner {
   }
 
   Storage& storage_of(int value) {
-    return plan_->storages_[static_cast<size_t>(plan_->values_[static_cast<size_t>(value)].storage)];
+    return plan_
+        ->storages_[static_cast<size_t>(plan_->values_[static_cast<size_t>(value)].storage)];
   }
   Desc& desc_of(int value) { return plan_->values_[static_cast<size_t>(value)].desc; }
   void use(int value, int step) {
@@ -188,7 +191,8 @@ class Planner {
     block.last = std::max(block.last, step);
   }
 
-  // A variable of the scope may still choose its layout if it is row-major and nothing in this plan touched it.
+  // A variable of the scope may still choose its layout if it is row-major and nothing in this plan
+  // touched it.
   bool can_move(int value) {
     return storage_of(value).region == Region::kScope && desc_of(value).layout.is_plain() &&
            !used_[static_cast<size_t>(value)] && !skipped("layout");
@@ -232,7 +236,9 @@ class Planner {
   }
 
   void prepare(const Op& op) {
-    const auto types = [&](const std::string& name) -> const ir::TensorType& { return type_of(name); };
+    const auto types = [&](const std::string& name) -> const ir::TensorType& {
+      return type_of(name);
+    };
     std::vector<Desc> ins, outs;
     for (const Names& names : op.inputs)
       for (const std::string& name : names) ins.push_back(desc_of(home_of(name, &op)));
@@ -243,8 +249,8 @@ class Planner {
         const ir::TensorType& type = out_types[s][i];
         Desc desc{type.dtype, type.shape, Layout::plain(), type.kind, type.rows};
         if (plan_->program_.var(name).persistable) {
-          check_arg(type_of(name) == type, ir::describe(op), "writes ", type, " into '", name, "', which is ",
-                    type_of(name));
+          check_arg(type_of(name) == type, ir::describe(op), "writes ", type, " into '", name,
+                    "', which is ", type_of(name));
           desc.layout = desc_of(home_of(name, nullptr)).layout;
         }
         types_.insert_or_assign(name, type);
@@ -262,7 +268,8 @@ class Planner {
     add_step(op, prepare, std::move(step), outs);
   }
 
-  void add_step(const Op& op, const kernel::Prepare& prepare, Step step, const std::vector<Desc>& outs) {
+  void add_step(const Op& op, const kernel::Prepare& prepare, Step step,
+                const std::vector<Desc>& outs) {
     size_t position = 0;
     for (const Names& names : op.inputs)
       for (const std::string& name : names)
@@ -329,7 +336,8 @@ class Planner {
     return before;
   }
 
-  void share(Step& step, int at, const Op& op, const std::string& out_slot, const std::string& in_slot, bool view) {
+  void share(Step& step, int at, const Op& op, const std::string& out_slot,
+             const std::string& in_slot, bool view) {
     const int out_index = op.def->output_index(out_slot), in_index = op.def->input_index(in_slot);
     const size_t pairs = std::min(op.outputs[static_cast<size_t>(out_index)].size(),
                                   op.inputs[static_cast<size_t>(in_index)].size());
@@ -340,9 +348,11 @@ class Planner {
       const int to = plan_->values_[static_cast<size_t>(out)].storage;
       Storage& source = plan_->storages_[static_cast<size_t>(from)];
       Storage& target = plan_->storages_[static_cast<size_t>(to)];
-      if (from == to || target.region != Region::kArena || source.block.bytes != target.block.bytes) continue;
+      if (from == to || target.region != Region::kArena || source.block.bytes != target.block.bytes)
+        continue;
       if (view) {
-        // The bytes are the same and nobody changes them: sharing is right even if the input lives on.
+        // The bytes are the same and nobody changes them: sharing is right even if the input lives
+        // on.
         if (source.region == Region::kScope) continue;
       } else {
         const bool dies_here = source.block.last == at && source.region == Region::kArena;
@@ -363,8 +373,10 @@ class Planner {
     place_gradients();
     std::vector<bool> in_use(plan_->storages_.size(), false);
     for (const Step& step : plan_->steps_) {
-      for (const int v : step.inputs) in_use[static_cast<size_t>(plan_->values_[static_cast<size_t>(v)].storage)] = true;
-      for (const int v : step.outputs) in_use[static_cast<size_t>(plan_->values_[static_cast<size_t>(v)].storage)] = true;
+      for (const int v : step.inputs)
+        in_use[static_cast<size_t>(plan_->values_[static_cast<size_t>(v)].storage)] = true;
+      for (const int v : step.outputs)
+        in_use[static_cast<size_t>(plan_->values_[static_cast<size_t>(v)].storage)] = true;
       for (const int s : step.scratch) in_use[static_cast<size_t>(s)] = true;
     }
     std::vector<Block*> arena, bucket;
@@ -378,19 +390,22 @@ class Planner {
     plan_->arena_bytes_ = pack(arena, skipped("memory") ? Packing::kNoReuse : Packing::kReuse);
     plan_->live_bytes_ = live_peak(arena);
     // Reverse order of readiness is the order in which backward makes them.
-    std::stable_sort(bucket.begin(), bucket.end(), [](const Block* a, const Block* b) { return a->first < b->first; });
+    std::stable_sort(bucket.begin(), bucket.end(),
+                     [](const Block* a, const Block* b) { return a->first < b->first; });
     for (Block* block : bucket) {
       block->offset = plan_->bucket_bytes_;
       plan_->bucket_bytes_ += align_up(block->bytes);
     }
   }
 
-  // Gradients are born in their bucket: the value that the update reads, in the layout of its parameter.
+  // Gradients are born in their bucket: the value that the update reads, in the layout of its
+  // parameter.
   void place_gradients() {
     for (const ir::VarInfo* v : plan_->program_.vars()) {
       const auto of = v->attrs.find("grad_of");
       const auto place = places_.find(v->name);
-      if (of == v->attrs.end() || place == places_.end() || v->type.kind != ir::VarKind::kDense) continue;
+      if (of == v->attrs.end() || place == places_.end() || v->type.kind != ir::VarKind::kDense)
+        continue;
       const auto param = places_.find(of->second.as<std::string>());
       int value = place->second.home;
       if (param != places_.end())
@@ -423,7 +438,8 @@ class Planner {
       };
       for (const int v : step.inputs) bind_value(v);
       for (const int v : step.outputs) bind_value(v);
-      for (const int v : step.scratch) step.pointers.push_back(pointer(plan_->storages_[static_cast<size_t>(v)]));
+      for (const int v : step.scratch)
+        step.pointers.push_back(pointer(plan_->storages_[static_cast<size_t>(v)]));
     }
     plan_->fetched_.resize(plan_->fetches_.size());
     for (size_t i = 0; i < plan_->fetches_.size(); ++i) {
@@ -461,12 +477,12 @@ class Planner {
   std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
   std::map<std::string, ir::TensorType> types_;
   std::map<std::string, Place> places_;
-  std::vector<bool> used_;                       // per value
-  std::vector<std::pair<int, const Op*>> ops_;   // step of each op
+  std::vector<bool> used_;                      // per value
+  std::vector<std::pair<int, const Op*>> ops_;  // step of each op
 };
 
-std::unique_ptr<Plan> make_plan(const ir::Program& program, Scope& scope, const FeedTypes& feeds, const Names& fetch,
-                                const PlanOptions& options) {
+std::unique_ptr<Plan> make_plan(const ir::Program& program, Scope& scope, const FeedTypes& feeds,
+                                const Names& fetch, const PlanOptions& options) {
   return Planner(program, scope, feeds, fetch, options).make();
 }
 

@@ -1,9 +1,11 @@
 // Program x feed types x scope -> Plan. The phases, in order: the local passes (see passes/), then
-//   layout   kernels are prepared; each says which layouts it wants and makes, and reorders are put where they differ.
+//   layout   kernels are prepared; each says which layouts it wants and makes, and reorders are put
+//   where they differ.
 //            Parameters move, once, into the layout their first reader wants.
 //   inplace  outputs take over the memory of inputs that die, where the op allows it
 //   memory   lifetimes to offsets in one arena; gradients of parameters to the bucket
-// Each of the three can be skipped by name, like the passes: layout then keeps everything row-major.
+// Each of the three can be skipped by name, like the passes: layout then keeps everything
+// row-major.
 #pragma once
 
 #include <memory>
@@ -23,8 +25,8 @@ struct PlanOptions {
 
 using FeedTypes = std::vector<std::pair<std::string, ir::TensorType>>;
 
-// Throws kInvalidArgument that names the variable for: a missing or unknown feed, a feed that does not fit its
-// declaration, an unknown fetch, a variable that is not in the scope yet.
+// Throws kInvalidArgument that names the variable for: a missing or unknown feed, a feed that does
+// not fit its declaration, an unknown fetch, a variable that is not in the scope yet.
 std::unique_ptr<Plan> make_plan(const ir::Program& program, Scope& scope, const FeedTypes& feeds,
                                 const ir::Names& fetch, const PlanOptions& options = {});
 

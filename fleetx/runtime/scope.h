@@ -1,6 +1,7 @@
-// Variables that live from step to step, by name: parameters, optimizer state, statistics. Several programs (startup,
-// main, test) work on one scope. Tensors in a scope may be in a blocked layout that the kernels chose; what goes in and
-// out through set() and get() is row-major. Not thread-safe.
+// Variables that live from step to step, by name: parameters, optimizer state, statistics. Several
+// programs (startup, main, test) work on one scope. Tensors in a scope may be in a blocked layout
+// that the kernels chose; what goes in and out through set() and get() is row-major. Not
+// thread-safe.
 #pragma once
 
 #include <map>

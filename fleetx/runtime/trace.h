@@ -1,5 +1,5 @@
-// A trace of all runs in the Chrome/Perfetto JSON format, where FLEETX_TRACE names a file. Open it at ui.perfetto.dev or
-// chrome://tracing. Thread-safe.
+// A trace of all runs in the Chrome/Perfetto JSON format, where FLEETX_TRACE names a file. Open it
+// at ui.perfetto.dev or chrome://tracing. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,17 @@
-// One list of op cases serves correctness, gradients, round trips and speed. A test file adds cases:
+// One list of op cases serves correctness, gradients, round trips and speed. A test file adds
+// cases:
 //
 //   const AddCases cases("relu", [](Cases& c) {
 //     c.add({.label = "small",
 //            .inputs = {{"x", random({3, 5})}},
-//            .reference = [](const Tensors& in) -> Tensors { return {map(in[0], [](float x) { ... })}; }});
+//            .reference = [](const Tensors& in) -> Tensors { return {map(in[0], [](float x) { ...
+//            })}; }});
 //   });
 //
-// For every case the runner makes the tests <op>.<label>.forward (against `reference`, a plain loop written
-// independently of the kernel), .gradient (central differences on every float input, where the op has a gradient) and
-// .round_trip (text and protobuf). `ops_test --perf [filter]` times the same cases.
+// For every case the runner makes the tests <op>.<label>.forward (against `reference`, a plain loop
+// written independently of the kernel), .gradient (central differences on every float input, where
+// the op has a gradient) and .round_trip (text and protobuf). `ops_test --perf [filter]` times the
+// same cases.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +28,12 @@ namespace fleetx::testing {
 using Tensors = std::vector<Tensor>;
 
 struct OpInput {
-  OpInput(std::string slot_name, Tensor one) : slot(std::move(slot_name)), tensors{std::move(one)} {}
-  OpInput(std::string slot_name, Tensors list) : slot(std::move(slot_name)), tensors(std::move(list)) {}
-  OpInput& state() {  // a persistable variable that the op updates (running mean, optimizer state, parameter)
+  OpInput(std::string slot_name, Tensor one)
+      : slot(std::move(slot_name)), tensors{std::move(one)} {}
+  OpInput(std::string slot_name, Tensors list)
+      : slot(std::move(slot_name)), tensors(std::move(list)) {}
+  OpInput& state() {  // a persistable variable that the op updates (running mean, optimizer state,
+                      // parameter)
     is_state = true;
     return *this;
   }
@@ -46,16 +52,18 @@ struct OpCase {
   std::string label;
   std::vector<OpInput> inputs;
   ir::Attrs attrs = {};
-  // Optional and list outputs to ask for: slot and count. (slot -> input slot) pairs in `updates` are written in place.
+  // Optional and list outputs to ask for: slot and count. (slot -> input slot) pairs in `updates`
+  // are written in place.
   std::vector<std::pair<std::string, int>> outputs = {};
   std::vector<std::pair<std::string, std::string>> updates = {};
-  // From the input tensors (flattened in order) to the outputs in slot order. An undefined Tensor: do not compare.
+  // From the input tensors (flattened in order) to the outputs in slot order. An undefined Tensor:
+  // do not compare.
   std::function<Tensors(const Tensors&)> reference;
-  double tolerance = 1e-5;      // |got - want| <= tolerance * (1 + |want|)
+  double tolerance = 1e-5;       // |got - want| <= tolerance * (1 + |want|)
   double grad_tolerance = 1e-2;  // the same for gradients; f32 central differences are rough
-  double epsilon = 1e-2;        // step of the differences
-  bool gradient = true;         // false: not differentiable at these inputs, say why in the test file
-  bool perf = false;            // large: only timed, not run as a test
+  double epsilon = 1e-2;         // step of the differences
+  bool gradient = true;  // false: not differentiable at these inputs, say why in the test file
+  bool perf = false;     // large: only timed, not run as a test
 };
 
 class Cases {
@@ -71,17 +79,20 @@ struct AddCases {
 
 // Reproducible inputs. random: uniform in [low, high); distinct tensors for distinct salts.
 Tensor random(Shape shape, uint64_t salt = 0, float low = -1.0f, float high = 1.0f);
-Tensor random_ints(Shape shape, int64_t low, int64_t high, uint64_t salt = 0);  // i64 in [low, high)
+Tensor random_ints(Shape shape, int64_t low, int64_t high,
+                   uint64_t salt = 0);  // i64 in [low, high)
 Tensor filled(Shape shape, float value);
 
 // Helpers for references: f32 in, f32 out.
 Tensor map(const Tensor& x, const std::function<float(float)>& fn);
-Tensor zip(const Tensor& x, const Tensor& y, const std::function<float(float, float)>& fn);  // same shape
+Tensor zip(const Tensor& x, const Tensor& y,
+           const std::function<float(float, float)>& fn);  // same shape
 
 // Compares two tensors of one type; bool, ints exactly. Reports the worst element.
 void expect_close(const Tensor& got, const Tensor& want, double tolerance, const std::string& what);
 
-// Runs an op once on given inputs and returns its outputs in slot order (all through the real executor).
+// Runs an op once on given inputs and returns its outputs in slot order (all through the real
+// executor).
 Tensors run_op(const std::string& op, const OpCase& c);
 
 }  // namespace fleetx::testing

@@ -1,0 +1,112 @@
+#include "tests/support/op_case.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fleetx/base/rng.h"
+#include "tests/support/op_registry.h"
+
+namespace fleetx::testing {
+namespace {
+
+constexpr uint64_t kSeed = 20201022;
+
+template <class T>
+void expect_equal(const Tensor& got, const Tensor& want, const std::string& what) {
+  const auto g = got.data<T>(), w = want.data<T>();
+  for (size_t i = 0; i < w.size(); ++i)
+    ASSERT_EQ(g[i], w[i]) << what << ": element " << i << " of " << str(want.shape());
+}
+
+template <class T>
+void expect_near(const Tensor& got, const Tensor& want, double tolerance, const std::string& what) {
+  const auto g = got.data<T>(), w = want.data<T>();
+  double worst = 0;
+  size_t at = 0;
+  for (size_t i = 0; i < w.size(); ++i) {
+    const auto a = static_cast<double>(g[i]), b = static_cast<double>(w[i]);
+    if (std::isnan(a) != std::isnan(b) || (std::isinf(b) && a != b)) {
+      FAIL() << what << ": element " << i << ": got " << a << ", want " << b;
+    }
+    if (std::isnan(b) || std::isinf(b)) continue;
+    const double error = std::abs(a - b) / (1.0 + std::abs(b));
+    if (error > worst) {
+      worst = error;
+      at = i;
+    }
+  }
+  EXPECT_LE(worst, tolerance) << what << ": element " << at << " of " << str(want.shape())
+                              << ": got " << static_cast<double>(g[at]) << ", want "
+                              << static_cast<double>(w[at]);
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<OpCase>>& op_cases() {
+  static std::map<std::string, std::vector<OpCase>> cases;
+  return cases;
+}
+
+AddCases::AddCases(std::string op, std::function<void(Cases&)> fill) {
+  Cases cases;
+  fill(cases);
+  auto& list = op_cases()[op];
+  list.insert(list.end(), cases.list.begin(), cases.list.end());
+}
+
+Tensor random(Shape shape, uint64_t salt, float low, float high) {
+  Tensor t(DType::kF32, std::move(shape));
+  const Philox philox(kSeed, salt);
+  const auto values = t.data<float>();
+  for (size_t i = 0; i < values.size(); ++i) values[i] = low + (high - low) * philox.uniform(i);
+  return t;
+}
+
+Tensor random_ints(Shape shape, int64_t low, int64_t high, uint64_t salt) {
+  Tensor t(DType::kI64, std::move(shape));
+  const Philox philox(kSeed, salt);
+  const auto values = t.data<int64_t>();
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = low + static_cast<int64_t>(philox.bits(i) % static_cast<uint64_t>(high - low));
+  return t;
+}
+
+Tensor filled(Shape shape, float value) {
+  Tensor t(DType::kF32, std::move(shape));
+  for (float& v : t.data<float>()) v = value;
+  return t;
+}
+
+Tensor map(const Tensor& x, const std::function<float(float)>& fn) {
+  Tensor out(DType::kF32, x.shape());
+  const auto from = x.data<float>(), to = out.data<float>();
+  for (size_t i = 0; i < from.size(); ++i) to[i] = fn(from[i]);
+  return out;
+}
+
+Tensor zip(const Tensor& x, const Tensor& y, const std::function<float(float, float)>& fn) {
+  Tensor out(DType::kF32, x.shape());
+  const auto a = x.data<float>(), b = y.data<float>(), to = out.data<float>();
+  for (size_t i = 0; i < a.size(); ++i) to[i] = fn(a[i], b[i]);
+  return out;
+}
+
+void expect_close(const Tensor& got, const Tensor& want, double tolerance,
+                  const std::string& what) {
+  ASSERT_EQ(got.dtype(), want.dtype()) << what;
+  ASSERT_EQ(got.shape(), want.shape())
+      << what << ": got " << str(got.shape()) << ", want " << str(want.shape());
+  switch (want.dtype()) {
+    case DType::kF32: return expect_near<float>(got, want, tolerance, what);
+    case DType::kF64: return expect_near<double>(got, want, tolerance, what);
+    case DType::kF16: return expect_near<Half>(got, want, tolerance, what);
+    case DType::kBF16: return expect_near<BFloat16>(got, want, tolerance, what);
+    case DType::kI32: return expect_equal<int32_t>(got, want, what);
+    case DType::kI64: return expect_equal<int64_t>(got, want, what);
+    case DType::kU8: return expect_equal<uint8_t>(got, want, what);
+    case DType::kBool: return expect_equal<bool>(got, want, what);
+  }
+}
+
+}  // namespace fleetx::testing
