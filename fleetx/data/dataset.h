@@ -1,0 +1,59 @@
+// A Dataset is a numbered collection of samples; a Loader (loader.h) makes batches of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fleetx/tensor/tensor.h"
+
+namespace fleetx::data {
+
+// What a sample consists of: the name under which it is fed, and the type of one sample.
+struct Field {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+};
+
+// Which sample, and all that its random augmentation may depend on.
+struct SampleId {
+  int64_t index = 0;
+  int64_t epoch = 0;
+  uint64_t seed = 0;
+};
+
+using Batch = std::map<std::string, Tensor>;  // by field name; what an executor takes as its feed
+
+class Dataset {
+ public:
+  Dataset() = default;
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+  virtual ~Dataset() = default;
+
+  virtual int64_t size() const = 0;
+  virtual const std::vector<Field>& fields() const = 0;
+  // Writes one sample: out[i] is the memory of field i. Called from several threads at once; a
+  // pure function of `id`.
+  virtual void read(const SampleId& id, std::span<void* const> out) const = 0;
+};
+
+// Samples that lie in memory: the rows of some tensors of equal first dimension.
+class TensorDataset final : public Dataset {
+ public:
+  explicit TensorDataset(std::map<std::string, Tensor> tensors);
+
+  int64_t size() const override { return size_; }
+  const std::vector<Field>& fields() const override { return fields_; }
+  void read(const SampleId& id, std::span<void* const> out) const override;
+
+ private:
+  int64_t size_ = 0;
+  std::vector<Field> fields_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace fleetx::data
