@@ -53,6 +53,12 @@ struct OpDef {
 
   bool side_effect = false;  // never removed as dead code (print, check_finite)
   bool random = false;       // reads the random stream
+  // out[i] depends on element i of the inputs only, all inputs and outputs have one shape and
+  // dtype, and ops/element_loop.h has its inner loop: a chain of such ops can be one
+  // fused_elementwise. (Of the binary family this holds for calls whose inputs have equal shapes.)
+  bool element_wise = false;
+  // Inputs of which the kernel reads only shape and dtype: they need not be kept in memory for it.
+  std::vector<std::string> shape_only;
   // (output, input): the output may be written over the input's memory, element by element.
   std::vector<std::pair<std::string, std::string>> in_place;
 
@@ -111,6 +117,11 @@ class OpRegistrar {
   }
   OpRegistrar& side_effect() { return set(def_.side_effect, true); }
   OpRegistrar& random() { return set(def_.random, true); }
+  OpRegistrar& element_wise() { return set(def_.element_wise, true); }
+  OpRegistrar& shape_only(std::string input) {
+    def_.shape_only.push_back(std::move(input));
+    return *this;
+  }
   template <class K>
   OpRegistrar& kernel() {
     return set(

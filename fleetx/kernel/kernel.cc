@@ -81,14 +81,14 @@ Slot Prepare::scratch(size_t bytes) {
   return {static_cast<int>(in_.size() + out_.size() + scratch_.size()) - 1};
 }
 
-Philox Prepare::random(uint64_t step) const {
+RandomStream Prepare::random_stream() const {
   const auto own = op_.attrs.find("seed");
   const int64_t given = own == op_.attrs.end() ? 0 : own->second.as<int64_t>();
   // A recomputed op draws what the original drew.
   const std::string& output = op_.outputs.front().front();
   const std::string_view name =
       std::string_view(output).substr(0, output.find(ir::kRecomputeSuffix));
-  return {given != 0 ? static_cast<uint64_t>(given) : seed_, mix(stable_hash(name), step)};
+  return {given != 0 ? static_cast<uint64_t>(given) : seed_, stable_hash(name)};
 }
 
 }  // namespace fleetx::kernel

@@ -56,6 +56,13 @@ struct Slot {
   explicit operator bool() const { return index >= 0; }
 };
 
+// The random numbers of one op. A kernel that draws anew in every step keeps this and asks for the
+// step's numbers in run.
+struct RandomStream {
+  uint64_t seed, op;
+  Philox at(uint64_t step) const { return {seed, mix(op, step)}; }
+};
+
 class Prepare {
  public:
   Prepare(const ir::Op& op, std::vector<Desc> inputs, std::vector<Desc> outputs, uint64_t seed,
@@ -92,7 +99,8 @@ class Prepare {
   bool keep_plain() const { return keep_plain_; }
   // Seed and stream of this op's random numbers: op attribute `seed`, else the program's; name of
   // its first output.
-  Philox random(uint64_t step = 0) const;
+  RandomStream random_stream() const;
+  Philox random(uint64_t step = 0) const { return random_stream().at(step); }
 
   // For the planner.
   const std::vector<Layout>& wanted_layouts() const { return wanted_; }
