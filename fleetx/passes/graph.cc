@@ -15,6 +15,13 @@ Graph::Graph(ir::Program& program, const ir::Names& keep)
   }
 }
 
+std::vector<Graph::Node> Graph::ops(std::string_view type) {
+  std::vector<Node> found;
+  for (Node op = begin(); op != end(); ++op)
+    if (op->type() == type) found.push_back(op);
+  return found;
+}
+
 const Graph::Uses& Graph::uses(const std::string& var) const {
   static const Uses kNone;
   const auto it = uses_.find(var);

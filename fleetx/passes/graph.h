@@ -27,6 +27,7 @@ class Graph {
   const ir::Program& program() const { return rw_.program(); }
   Node begin() { return rw_.begin(); }
   Node end() { return rw_.end(); }
+  std::vector<Node> ops(std::string_view type);  // in program order
 
   // Ops in program order; an op that reads a variable twice stands there once.
   const std::vector<Node>& readers(const std::string& var) const { return uses(var).readers; }

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <iomanip>
 
 #include "fleetx/base/names.h"
-#include "fleetx/ir/text.h"
 #include "fleetx/ir/verifier.h"
+#include "fleetx/passes/dump.h"
 #include "fleetx/passes/passes.h"
 
 namespace fleetx::passes {
@@ -22,6 +19,11 @@ struct Pass {
 constexpr Pass kPasses[] = {
     // First, so that no other pass looks at ops that go away, or is held back by their reads.
     {"dce", dce},
+    {"fuse_softmax_cross_entropy", fuse_softmax_cross_entropy},
+    {"fuse_bn_relu", fuse_bn_relu},
+    {"fuse_add_relu", fuse_add_relu},
+    {"fuse_bias_act", fuse_bias_act},
+    {"fuse_optimizer", fuse_optimizer},
 };
 
 void check_options(const ir::Program& program, const Options& options) {
@@ -30,17 +32,6 @@ void check_options(const ir::Program& program, const Options& options) {
     check_arg(std::find(known.begin(), known.end(), name) != known.end(), "there is no pass '",
               name, "' to skip; the passes are: ", join(known, ", "));
   for (const std::string& name : options.keep) (void)program.var(name);
-}
-
-void dump(const ir::Program& program, const std::string& dir, size_t number,
-          std::string_view name) {
-  std::ostringstream file;
-  file << std::setw(2) << std::setfill('0') << number << '.' << name << ".txt";
-  const auto path = std::filesystem::path(dir) / file.str();
-  std::ofstream out(path);
-  out << ir::to_text(program);
-  out.flush();
-  check_arg(out.good(), "cannot write the dump ", path);
 }
 
 }  // namespace
@@ -53,13 +44,7 @@ std::vector<std::string> local_pass_names() {
 
 std::vector<Report> run_local_passes(ir::Program& program, const Options& options) {
   check_options(program, options);
-  if (!options.dump_dir.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.dump_dir, error);
-    check_arg(!error, "cannot make the folder '", options.dump_dir,
-              "' for dumps: ", error.message());
-    dump(program, options.dump_dir, 0, "program");
-  }
+  dump(program, options.dump_dir, 0, "program");
 
   std::vector<Report> reports;
   for (const Pass& pass : kPasses) {
@@ -74,8 +59,8 @@ std::vector<Report> run_local_passes(ir::Program& program, const Options& option
     report.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.ops_after = program.ops().size();
+    dump(program, options.dump_dir, reports.size(), report.name);
     ir::verify(program, str("after pass '", report.name, "'"));
-    if (!options.dump_dir.empty()) dump(program, options.dump_dir, reports.size(), report.name);
   }
   return reports;
 }

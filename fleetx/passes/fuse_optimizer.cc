@@ -1,0 +1,154 @@
+// fuse_optimizer: one sweep over all parameters. Updates of one type that have the same scalar
+// attributes and share their single inputs (lr, scale) become one op; what is given per parameter
+// (variables, lr_factors, l1, l2, ...) is put one after the other. The merged op stands at the
+// place of the last one.
+//
+//   before
+//     [w], [vw] = momentum([w], [dw], [vw], lr, _) {mu=0.9, l2=[0.0001]}
+//     [b], [vb] = momentum([b], [db], [vb], lr, _) {mu=0.9}
+//   after
+//     [w, b], [vw, vb] = momentum([w, b], [dw, db], [vw, vb], lr, _) {mu=0.9, l2=[0.0001, 0.0]}
+//
+// Updates with sparse gradients stay single: each has its own rows to merge. So does an update
+// whose variables another op uses before or at the last one.
+#include <algorithm>
+#include <map>
+
+#include "fleetx/passes/graph.h"
+#include "fleetx/passes/passes.h"
+
+namespace fleetx::passes {
+namespace {
+
+using Node = Graph::Node;
+
+// The value that an empty list stands for; other lists must be empty in all updates or in none.
+const std::map<std::string, double, std::less<>> kFallbacks = {
+    {"l1", 0.0}, {"l2", 0.0}, {"lr_factors", 1.0}};
+
+bool is_list(const ir::Attr& attr) { return attr.type() >= ir::AttrType::kInts; }
+
+bool is_empty(const ir::Attr& list) {
+  return list == ir::Attr(ir::Ints{}) || list == ir::Attr(ir::Floats{}) ||
+         list == ir::Attr(ir::Strings{});
+}
+
+bool is_dense_update(const ir::Program& p, const ir::Op& op) {
+  const auto& slots = op.def->inputs;
+  const bool has_params = std::any_of(slots.begin(), slots.end(), [](const ir::SlotDef& s) {
+    return s.name == "param" && s.arity == ir::Arity::kMany;
+  });
+  if (!has_params || op.role != ir::Role::kUpdate) return false;
+  const ir::Names& grads = op.in("grad");
+  return std::all_of(grads.begin(), grads.end(), [&](const std::string& grad) {
+    return p.var(grad).type.kind == ir::VarKind::kDense;
+  });
+}
+
+// Updates with the same key may be merged.
+std::string key_of(const ir::Program& p, const ir::Op& op) {
+  std::ostringstream key;
+  key << op.type() << ' ' << p.var(op.in("param").front()).type.dtype;
+  for (size_t s = 0; s < op.inputs.size(); ++s)
+    if (op.def->inputs[s].arity != ir::Arity::kMany)
+      key << ' ' << (op.inputs[s].empty() ? "_" : op.inputs[s].front());
+  for (const auto& [name, attr] : op.attrs) {
+    key << ' ' << name << '=';
+    if (!is_list(attr))
+      key << attr;
+    else if (!kFallbacks.contains(name))
+      key << (is_empty(attr) ? "none" : "given");
+  }
+  return key.str();
+}
+
+// May the update be done later, where `last` stands?
+bool can_move(const Graph& g, Node op, Node last) {
+  const int64_t from = g.position(op), to = g.position(last);
+  const auto between = [&](const std::vector<Node>& ops) {
+    return std::any_of(ops.begin(), ops.end(), [&](Node other) {
+      return g.position(other) > from && g.position(other) <= to;
+    });
+  };
+  for (const ir::Names& names : op->outputs)
+    for (const std::string& name : names)
+      if (between(g.readers(name)) || between(g.writers(name))) return false;
+  for (const ir::Names& names : op->inputs)
+    for (const std::string& name : names)
+      if (between(g.writers(name))) return false;
+  return true;
+}
+
+template <class List>
+List concatenated(const std::string& name, const std::vector<Node>& updates) {
+  List all;
+  for (const Node op : updates) {
+    const auto& list = std::get<List>(op->attrs.at(name).value());
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  return all;
+}
+
+ir::Attr merged_list(const std::string& name, const std::vector<Node>& updates) {
+  const ir::AttrType type = updates.front()->attrs.at(name).type();
+  if (type == ir::AttrType::kInts) return concatenated<ir::Ints>(name, updates);
+  if (type == ir::AttrType::kStrings) return concatenated<ir::Strings>(name, updates);
+  const bool none = std::all_of(updates.begin(), updates.end(),
+                                [&](Node op) { return is_empty(op->attrs.at(name)); });
+  if (none || !kFallbacks.contains(name)) return concatenated<ir::Floats>(name, updates);
+  ir::Floats all;
+  for (const Node op : updates) {
+    auto list = op->attr<ir::Floats>(name);
+    if (list.empty()) list.assign(op->in("param").size(), kFallbacks.at(name));
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  return all;
+}
+
+void merge(Graph& g, const std::vector<Node>& updates) {
+  const Node last = updates.back();
+  ir::Rewriter::NewOp merged{.type = last->type(),
+                             .inputs = {},
+                             .outputs = {},
+                             .attrs = last->attrs,
+                             .role = last->role,
+                             .name = last->name,
+                             .loc = last->loc};
+  const auto gather = [&](const std::vector<ir::SlotDef>& defs, auto slots, auto& into) {
+    for (size_t s = 0; s < defs.size(); ++s) {
+      ir::Names names = slots(*last)[s];
+      if (defs[s].arity == ir::Arity::kMany) {
+        names.clear();
+        for (const Node op : updates)
+          names.insert(names.end(), slots(*op)[s].begin(), slots(*op)[s].end());
+      }
+      into.emplace_back(defs[s].name, std::move(names));
+    }
+  };
+  gather(
+      last->def->inputs, [](const ir::Op& op) { return op.inputs; }, merged.inputs);
+  gather(
+      last->def->outputs, [](const ir::Op& op) { return op.outputs; }, merged.outputs);
+  for (auto& [name, attr] : merged.attrs)
+    if (is_list(attr)) attr = merged_list(name, updates);
+
+  g.replace(last, merged);
+  for (size_t i = 0; i + 1 < updates.size(); ++i) g.erase(updates[i]);
+}
+
+}  // namespace
+
+void fuse_optimizer(ir::Program& program, const ir::Names& keep) {
+  Graph g(program, keep);
+  std::map<std::string, std::vector<Node>> groups;
+  for (Node op = g.begin(); op != g.end(); ++op)
+    if (is_dense_update(program, *op)) groups[key_of(program, *op)].push_back(op);
+  for (auto& [key, updates] : groups) {
+    const Node last = updates.back();
+    std::erase_if(updates, [&](Node op) { return op != last && !can_move(g, op, last); });
+    if (updates.size() > 1) merge(g, updates);
+  }
+  g.drop_orphans();
+}
+
+}  // namespace fleetx::passes
