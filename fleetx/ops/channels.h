@@ -1,0 +1,162 @@
+// Tensors [N, C, spatial...] seen by channel, whatever their layout: the value of channel c at
+// place s of image n stands at ((n * outer + c / block) * spatial + s) * block + c % block.
+//
+//   NCHW: outer = C, block = 1      nChw16c: outer = C/16 rounded up, block = 16
+//   NHWC: outer = 1, block = C      [N, C]: outer = 1, block = C, spatial = 1
+//
+// For loops that work channel by channel it is cut into strips: `rows` rows of `lanes` neighbouring
+// channels. The cut depends on the shape alone, so sums over strips have one order for any number
+// of threads.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "fleetx/base/simd.h"
+#include "fleetx/base/threads.h"
+#include "fleetx/tensor/layout.h"
+
+namespace fleetx {
+
+struct Channels {
+  int64_t batch, channels, outer, spatial, block;
+
+  // Nothing where the layout is not of this form.
+  static std::optional<Channels> of(const Shape& shape, const Layout& layout) {
+    const int rank = shape.rank();
+    const int64_t n = shape[0], c = shape[1], spatial = shape.numel(2, rank);
+    if (layout.is_plain())
+      return rank == 2 ? Channels{n, c, 1, 1, c} : Channels{n, c, c, spatial, 1};
+    std::vector<int> channels_last{0};
+    for (int d = 2; d < rank; ++d) channels_last.push_back(d);
+    channels_last.push_back(1);
+    if (layout.order == channels_last && layout.blocks.empty())
+      return Channels{n, c, 1, spatial, c};
+    if (!std::is_sorted(layout.order.begin(), layout.order.end()) || layout.blocks.size() != 1 ||
+        layout.blocks[0].dim != 1)
+      return std::nullopt;
+    const int64_t block = layout.blocks[0].size;
+    return Channels{n, c, (c + block - 1) / block, spatial, block};
+  }
+
+  int64_t padded() const { return outer * block; }  // channels with the padding of the last block
+  int64_t per_channel() const { return batch * spatial; }
+};
+
+// Runs body(lanes), vectorised; `lanes` is a constant for the usual widths.
+template <class Body>
+void with_lanes(int lanes, const Body& body) {
+  switch (lanes) {
+    case 1: return vectorized([&body] { body(std::integral_constant<int, 1>()); });
+    case 8: return vectorized([&body] { body(std::integral_constant<int, 8>()); });
+    case 16: return vectorized([&body] { body(std::integral_constant<int, 16>()); });
+    default: return vectorized([&body, lanes] { body(lanes); });
+  }
+}
+
+struct Strip {
+  int64_t offset, rows, stride;  // first element; distance between rows
+  int64_t channel;               // of the first lane
+  int lanes;
+  int64_t piece;  // number of this piece among those of the same channel
+};
+
+class Strips {
+ public:
+  explicit Strips(const Channels& c) : c_(c) {
+    // With all channels together the rows of all images follow one another.
+    plane_ = c.outer == 1 ? c.batch * c.spatial : c.spatial;
+    planes_ = c.outer == 1 ? 1 : c.batch;
+    pieces_per_plane_ = std::max<int64_t>((plane_ + kRows - 1) / kRows, 1);
+    tiles_ = (c.block + kMaxLanes - 1) / kMaxLanes;
+  }
+
+  int64_t pieces() const { return planes_ * pieces_per_plane_; }
+  int64_t count() const { return pieces() * c_.outer * tiles_; }
+  int64_t rows(int64_t piece) const {
+    const int64_t i = piece % pieces_per_plane_;
+    return (i + 1) * plane_ / pieces_per_plane_ - i * plane_ / pieces_per_plane_;
+  }
+  // In the order of memory.
+  Strip operator[](int64_t i) const {
+    const int64_t tile = i % tiles_;
+    const int64_t piece = i / tiles_ % pieces_per_plane_;
+    const int64_t plane = i / tiles_ / pieces_per_plane_;  // counts outer blocks of all images
+    const int64_t first = piece * plane_ / pieces_per_plane_;
+    const int64_t last = (piece + 1) * plane_ / pieces_per_plane_;
+    const int64_t lanes = std::min(kMaxLanes, c_.block - tile * kMaxLanes);
+    return {(plane * plane_ + first) * c_.block + tile * kMaxLanes,
+            last - first,
+            c_.block,
+            plane % c_.outer * c_.block + tile * kMaxLanes,
+            static_cast<int>(lanes),
+            plane / c_.outer * pieces_per_plane_ + piece};
+  }
+
+  // body(strip, lanes) for every strip, in parallel and vectorised; `lanes` is a constant where it
+  // can be. With a constant 1 the rows of a strip are neighbours.
+  template <class Body>
+  void for_each(const Body& body) const {
+    const int64_t elements = std::min(plane_, kRows) * std::min(c_.block, kMaxLanes);
+    const int64_t grain = kGrain / std::max<int64_t>(elements, 1) + 1;
+    parallel_for(count(), grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Strip strip = (*this)[i];
+        with_lanes(strip.lanes, [&body, strip](auto lanes) { body(strip, lanes); });
+      }
+    });
+  }
+
+  static constexpr int64_t kMaxLanes = 16;
+
+ private:
+  static constexpr int64_t kRows = 512;  // short enough for sums in f32
+  static constexpr int64_t kGrain = 1 << 14;
+
+  Channels c_;
+  int64_t plane_, planes_, pieces_per_plane_, tiles_;
+};
+
+// sums[lane] = sum over the rows of a strip of value(offset, lane).
+template <class Lanes, class Value>
+void sum_strip(const Strip& strip, Lanes lanes, float* sums, const Value& value) {
+  if constexpr (!std::is_same_v<Lanes, int>) {
+    if constexpr (Lanes::value == 1) {
+      float sum = 0;
+      const int64_t offset = strip.offset, rows = strip.rows;
+#pragma omp simd reduction(+ : sum)
+      for (int64_t r = 0; r < rows; ++r) sum += value(offset + r, 0);
+      sums[0] = sum;
+      return;
+    }
+  }
+  float acc[Strips::kMaxLanes] = {};
+  for (int64_t r = 0; r < strip.rows; ++r)
+    for (int l = 0; l < lanes; ++l) acc[l] += value(strip.offset + r * strip.stride + l, l);
+  for (int l = 0; l < lanes; ++l) sums[l] = acc[l];
+}
+
+// fn(offset, lane) for every element of a strip.
+template <class Lanes, class Fn>
+void map_strip(const Strip& strip, Lanes lanes, const Fn& fn) {
+  for (int64_t r = 0; r < strip.rows; ++r)
+    for (int l = 0; l < lanes; ++l) fn(strip.offset + r * strip.stride + l, l);
+}
+
+// Sums of each channel over images and places; `partial` holds pieces() * padded() floats.
+inline void channel_sums(const Channels& c, const float* x, float* partial, float* sums) {
+  const Strips strips(c);
+  const int64_t padded = c.padded();
+  strips.for_each([=](const Strip& s, auto lanes) {
+    sum_strip(s, lanes, partial + s.piece * padded + s.channel,
+              [=](int64_t i, int) { return x[i]; });
+  });
+  for (int64_t channel = 0; channel < c.channels; ++channel) {
+    double sum = 0;
+    for (int64_t piece = 0; piece < strips.pieces(); ++piece)
+      sum += partial[piece * padded + channel];
+    sums[channel] = static_cast<float>(sum);
+  }
+}
+
+}  // namespace fleetx

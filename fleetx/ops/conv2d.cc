@@ -1,0 +1,228 @@
+// conv2d: convolution (cross-correlation) of images.
+//   x [N,C,H,W], w [O, C/groups, kh, kw], bias [O] -> out [N,O,h,w]
+//   out[n,o,i,j] = act(bias[o] + sum_{c,a,b} x[n, c, i*stride + a*dilation - padding, ...] *
+//   w[o,c,a,b]) h = (H + top + bottom - (dilation * (kh-1) + 1)) / stride + 1;  channel groups do
+//   not mix
+// padding is [height, width] or [top, bottom, left, right]; act is "" or "relu".
+// dx, dw and dbias are the transposed sums; with relu, dout counts only where out > 0.
+// Everyone gets the layout that oneDNN likes best; the plan reorders at the borders.
+#include "fleetx/base/simd.h"
+#include "fleetx/base/threads.h"
+#include "fleetx/kernel/op.h"
+#include "fleetx/ops/convolution.h"
+
+namespace fleetx {
+namespace {
+
+Convolution geometry(const ir::Infer& c) {
+  Convolution g = convolution_attrs(c);
+  g.src = c.in("x").shape;
+  g.weights = c.in("w").shape;
+  g.dst = {g.src[0], g.weights[0], 0, 0};
+  for (int i = 0; i < 2; ++i) {
+    const auto d = static_cast<size_t>(i);
+    const int64_t room = g.src[2 + i] + g.pad_before[d] + g.pad_after[d];
+    const int64_t span = g.dilation[d] * (g.weights[2 + i] - 1) + 1;
+    c.check(room >= span, c.show("x"), ", ", c.show("w"), "; with padding x is ", room,
+            " long in dimension ", 2 + i, ", but the kernel spans ", span);
+    g.dst[2 + i] = (room - span) / g.stride[d] + 1;
+  }
+  return g;
+}
+
+Convolution geometry(const kernel::Prepare& p, const Shape& dst) {
+  Convolution g = convolution_attrs(p);
+  g.src = p.in("x").shape;
+  g.weights = p.in("w").shape;
+  g.dst = dst;
+  return g;
+}
+
+void check(const ir::Infer& c) {
+  check_convolution(c);
+  const Shape &x = c.in("x").shape, &w = c.in("w").shape;
+  const auto groups = c.attr<int64_t>("groups");
+  c.check(x[1] == w[1] * groups, c.show("x"), ", ", c.show("w"), ", groups ", groups, "; x has ",
+          x[1], " channels, w expects ", w[1] * groups);
+  const auto act = c.attr<std::string>("act");
+  c.check(act.empty() || act == "relu", "act is '", act, "'; known: '' and 'relu'");
+}
+
+void infer(ir::Infer& c) {
+  check(c);
+  const Convolution g = geometry(c);
+  if (c.has("bias"))
+    c.check(c.in("bias").dtype == DType::kF32 && c.in("bias").shape == Shape{g.dst[1]},
+            c.show("bias"), "; expected f32[", g.dst[1], "]");
+  c.out("out") = {DType::kF32, g.dst};
+}
+
+void grad(ir::Grad& g) {
+  std::vector<ir::Dest> dests;
+  for (const auto* slot : {"x", "w", "bias"})
+    if (g.needs(slot)) dests.emplace_back(str("d", slot), g.dx(slot));
+  const bool act = !g.attr<std::string>("act").empty();
+  const ir::Results d = g.op("conv2d_grad",
+                             {{"x", g.in("x")},
+                              {"w", g.in("w")},
+                              {"out", act ? g.out("out") : ir::Var()},
+                              {"dout", g.dout("out")}},
+                             g.attrs(), dests);
+  for (const auto* slot : {"x", "w", "bias"})
+    if (g.needs(slot)) g.set(slot, d[str("d", slot)]);
+}
+
+ir::Cost cost(const ir::Infer& c) { return {.flops = geometry(c).flops()}; }
+
+// Weights that stand in a layout of their own already were put there for speed: try that first.
+std::vector<ConvLayouts> wishes(const kernel::Prepare& p, std::optional<Layout> dst = {}) {
+  std::vector<ConvLayouts> list;
+  if (!p.in("w").layout.is_plain()) list.push_back({{}, p.in("w").layout, dst});
+  list.push_back({{}, {}, dst});
+  return list;
+}
+
+class Conv2d final : public kernel::Kernel {
+ public:
+  explicit Conv2d(kernel::Prepare& p) {
+    const ConvChoice c =
+        choose(p, ConvPass::kForward, geometry(p, p.out("out").shape), wishes(p),
+               {.bias = p.has("bias"), .relu = p.attr<std::string>("act") == "relu"});
+    conv_ = onednn::Primitive(p, c.pd);
+    conv_.arg(DNNL_ARG_SRC, p.input("x", 0, c.src), c.src_md)
+        .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, c.weights), c.weights_md)
+        .arg(DNNL_ARG_BIAS, p.input("bias"), c.pd.query_md(dnnl::query::weights_md, 1))
+        .arg(DNNL_ARG_DST, p.output("out", 0, c.dst), c.dst_md);
+  }
+  void run(const kernel::Run& r) override { conv_.run(r); }
+  std::string_view implementation() const override { return conv_.implementation(); }
+
+ private:
+  onednn::Primitive conv_;
+};
+
+void infer_grad(ir::Infer& c) {
+  check(c);
+  const Convolution g = geometry(c);
+  c.check(c.in("dout").dtype == DType::kF32 && c.in("dout").shape == g.dst, c.show("dout"),
+          "; expected f32", g.dst);
+  const bool act = !c.attr<std::string>("act").empty();
+  c.check(!act || (c.has("out") && c.in("out") == c.in("dout")), c.show("out"),
+          "; with an act it must be given, like dout");
+  if (c.out_count("dx") > 0) c.out("dx") = c.in("x");
+  if (c.out_count("dw") > 0) c.out("dw") = c.in("w");
+  if (c.out_count("dbias") > 0) c.out("dbias") = {DType::kF32, {g.dst[1]}};
+}
+
+ir::Cost cost_grad(const ir::Infer& c) {
+  const double dw = c.out_count("dw") + c.out_count("dbias") > 0 ? 1 : 0;
+  return {.flops = (static_cast<double>(c.out_count("dx")) + dw) * geometry(c).flops()};
+}
+
+class Conv2dGrad final : public kernel::Kernel {
+ public:
+  explicit Conv2dGrad(kernel::Prepare& p) {
+    const Convolution g = geometry(p, p.in("dout").shape);
+    std::optional<Layout> dst;  // both computations read dout in one layout
+    std::optional<ConvChoice> weights, data;
+    if (p.has_out("dw") || p.has_out("dbias")) {
+      weights = choose(p, ConvPass::kWeights, g, wishes(p), {.bias = p.has_out("dbias")});
+      dst = weights->dst;
+    }
+    if (p.has_out("dx")) {
+      data = choose(p, ConvPass::kData, g, wishes(p, dst));
+      dst = data->dst;
+    }
+    if (!dst) return;  // nothing asked for
+    dout_ = p.input("dout", 0, *dst);
+    if (!p.attr<std::string>("act").empty()) {
+      out_ = p.input("out", 0, *dst);
+      stored_ = dst->stored(g.dst);
+      masked_ = p.scratch(static_cast<size_t>(stored_) * sizeof(float));
+    }
+    const kernel::Slot dout = masked_ ? masked_ : dout_;
+    if (data) {
+      data_ = onednn::Primitive(p, data->pd);
+      data_.arg(DNNL_ARG_DIFF_DST, dout, data->dst_md)
+          .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, data->weights), data->weights_md)
+          .arg(DNNL_ARG_DIFF_SRC, p.output("dx", 0, data->src), data->src_md);
+    }
+    if (weights) {
+      // Where only dbias is wanted, dw goes nowhere.
+      const kernel::Slot dw = p.has_out("dw") ? p.output("dw", 0, weights->weights)
+                                              : p.scratch(weights->weights_md.get_size());
+      weights_ = onednn::Primitive(p, weights->pd);
+      weights_.arg(DNNL_ARG_SRC, p.input("x", 0, weights->src), weights->src_md)
+          .arg(DNNL_ARG_DIFF_DST, dout, weights->dst_md)
+          .arg(DNNL_ARG_DIFF_WEIGHTS, dw, weights->weights_md)
+          .arg(DNNL_ARG_DIFF_BIAS, p.output("dbias"),
+               weights->pd.query_md(dnnl::query::diff_weights_md, 1));
+    }
+    bind_unread(p, data.has_value(), weights.has_value());
+  }
+
+  void run(const kernel::Run& r) override {
+    if (masked_) mask(r);
+    if (data_) data_.run(r);
+    if (weights_) weights_.run(r);
+  }
+  std::string_view implementation() const override {
+    return weights_ ? weights_.implementation() : data_.implementation();
+  }
+
+ private:
+  // An input that is not read may stay as it is.
+  static void bind_unread(kernel::Prepare& p, bool reads_w, bool reads_x) {
+    if (!reads_w) p.input_as_is("w");
+    if (!reads_x) p.input_as_is("x");
+  }
+
+  void mask(const kernel::Run& r) const {
+    const float *out = r.in<float>(out_), *dout = r.in<float>(dout_);
+    float* masked = r.out<float>(masked_);
+    parallel_for(stored_, 1 << 15, [=](int64_t begin, int64_t end) {
+      vectorized([=] {
+        for (int64_t i = begin; i < end; ++i) masked[i] = out[i] > 0 ? dout[i] : 0.0f;
+      });
+    });
+  }
+
+  onednn::Primitive data_, weights_;
+  kernel::Slot out_, dout_, masked_;
+  int64_t stored_ = 0;
+};
+
+FLEETX_OP(conv2d)
+    .input("x")
+    .input("w")
+    .input("bias", ir::Arity::kOptional)
+    .output("out")
+    .attr("stride", ir::Ints{1, 1})
+    .attr("padding", ir::Ints{0, 0})
+    .attr("dilation", ir::Ints{1, 1})
+    .attr("groups", 1)
+    .attr("act", "")
+    .infer(infer)
+    .grad(grad)
+    .cost(cost)
+    .kernel<Conv2d>();
+
+FLEETX_OP(conv2d_grad)
+    .input("x")
+    .input("w")
+    .input("out", ir::Arity::kOptional)
+    .input("dout")
+    .output("dx", ir::Arity::kOptional)
+    .output("dw", ir::Arity::kOptional)
+    .output("dbias", ir::Arity::kOptional)
+    .attr("stride", ir::Ints{1, 1})
+    .attr("padding", ir::Ints{0, 0})
+    .attr("dilation", ir::Ints{1, 1})
+    .attr("groups", 1)
+    .attr("act", "")
+    .infer(infer_grad)
+    .cost(cost_grad)
+    .kernel<Conv2dGrad>();
+
+}  // namespace
+}  // namespace fleetx

@@ -1,0 +1,146 @@
+#include "fleetx/ops/convolution.h"
+
+namespace fleetx {
+namespace {
+
+using dnnl::algorithm;
+using dnnl::query;
+using onednn::memory;
+
+std::optional<memory::desc> activations(const Shape& shape, const std::optional<Layout>& layout) {
+  return layout ? onednn::desc(DType::kF32, shape, *layout) : onednn::any_desc(DType::kF32, shape);
+}
+
+std::optional<memory::desc> weights(const Convolution& c, const std::optional<Layout>& layout) {
+  if (c.groups == 1) return activations(c.weights, layout);
+  if (layout) return onednn::grouped_desc(DType::kF32, c.weights, c.groups, *layout);
+  const Shape& w = c.weights;
+  return onednn::any_desc(DType::kF32, {c.groups, w[0] / c.groups, w[1], w[2], w[3]});
+}
+
+struct Descs {
+  memory::desc src, weights, bias, dst;
+};
+
+dnnl::convolution_forward::primitive_desc forward(const Convolution& c, const Descs& d,
+                                                  const memory::dims& dilates, bool relu) {
+  dnnl::primitive_attr attr = onednn::attributes();
+  if (relu) {
+    dnnl::post_ops after;
+    after.append_eltwise(1.0f, algorithm::eltwise_relu, 0.0f, 0.0f);
+    attr.set_post_ops(after);
+  }
+  return {{dnnl::prop_kind::forward_training, algorithm::convolution_direct, d.src, d.weights,
+           d.bias, d.dst, c.stride, dilates, c.pad_before, c.pad_after},
+          attr,
+          onednn::engine()};
+}
+
+// Nothing where oneDNN refuses, or chooses a layout that we cannot name.
+std::optional<ConvChoice> attempt(ConvPass pass, const Convolution& c, const ConvLayouts& wish,
+                                  ConvOptions options) {
+  const auto src = activations(c.src, wish.src), dst = activations(c.dst, wish.dst);
+  const auto w = weights(c, wish.weights);
+  if (!w) return std::nullopt;
+  Descs d{*src, *w, {}, *dst};
+  if (options.bias) d.bias = onednn::desc(DType::kF32, {c.dst[1]});
+  const memory::dims dilates{c.dilation[0] - 1, c.dilation[1] - 1};
+  ConvChoice choice;
+  try {
+    // The backward computations take a forward one as a hint; it need not be one that is run.
+    const Descs hint{onednn::any_desc(DType::kF32, c.src), *weights(c, {}), d.bias,
+                     onednn::any_desc(DType::kF32, c.dst)};
+    switch (pass) {
+      case ConvPass::kForward:
+        choice.pd = forward(c, d, dilates, options.relu);
+        choice.src_md = choice.pd.query_md(query::src_md);
+        choice.weights_md = choice.pd.query_md(query::weights_md);
+        choice.dst_md = choice.pd.query_md(query::dst_md);
+        break;
+      case ConvPass::kData:
+        choice.pd = dnnl::convolution_backward_data::primitive_desc(
+            {algorithm::convolution_direct, d.src, d.weights, d.dst, c.stride, dilates,
+             c.pad_before, c.pad_after},
+            onednn::attributes(), onednn::engine(), forward(c, hint, dilates, false));
+        choice.src_md = choice.pd.query_md(query::diff_src_md);
+        choice.weights_md = choice.pd.query_md(query::weights_md);
+        choice.dst_md = choice.pd.query_md(query::diff_dst_md);
+        break;
+      case ConvPass::kWeights:
+        choice.pd = dnnl::convolution_backward_weights::primitive_desc(
+            {algorithm::convolution_direct, d.src, d.weights, d.bias, d.dst, c.stride, dilates,
+             c.pad_before, c.pad_after},
+            onednn::attributes(), onednn::engine(), forward(c, hint, dilates, false));
+        choice.src_md = choice.pd.query_md(query::src_md);
+        choice.weights_md = choice.pd.query_md(query::diff_weights_md);
+        choice.dst_md = choice.pd.query_md(query::diff_dst_md);
+        break;
+    }
+  } catch (const dnnl::error&) {
+    return std::nullopt;
+  }
+  const auto src_layout = onednn::layout_of(choice.src_md);
+  const auto weights_layout = c.groups == 1 ? onednn::layout_of(choice.weights_md)
+                                            : onednn::grouped_layout_of(choice.weights_md);
+  const auto dst_layout = onednn::layout_of(choice.dst_md);
+  if (!src_layout || !weights_layout || !dst_layout) return std::nullopt;
+  choice.src = *src_layout;
+  choice.weights = *weights_layout;
+  choice.dst = *dst_layout;
+  return choice;
+}
+
+void check_pair(const ir::Infer& c, std::string_view name, int64_t least) {
+  const auto values = c.attr<ir::Ints>(name);
+  const bool four = name == "padding" && values.size() == 4;
+  c.check(four || values.size() == 2, name, " has ", values.size(), " numbers; expected ",
+          name == "padding" ? "2 (height, width) or 4 (top, bottom, left, right)"
+                            : "2 (height, width)");
+  for (const int64_t v : values) c.check(v >= least, name, " has a ", v, "; at least ", least);
+}
+
+}  // namespace
+
+double Convolution::flops() const {
+  return 2.0 * static_cast<double>(dst.numel()) * static_cast<double>(weights.numel(1, 4));
+}
+
+void check_convolution(const ir::Infer& c) {
+  for (const auto* slot : {"x", "w"})
+    c.check(c.in(slot).dtype == DType::kF32 && c.in(slot).shape.rank() == 4, c.show(slot),
+            "; expected f32 of rank 4");
+  check_pair(c, "stride", 1);
+  check_pair(c, "dilation", 1);
+  check_pair(c, "padding", 0);
+  const Shape& w = c.in("w").shape;
+  for (const int64_t d : w) c.check(d > 0, c.show("w"), "; every dimension must be positive");
+  const auto groups = c.attr<int64_t>("groups");
+  c.check(groups >= 1 && w[0] % groups == 0, "groups is ", groups, ", ", c.show("w"),
+          "; dimension 0 of w must be a multiple of groups");
+}
+
+bool ConvChoice::is_jit() const {
+  const std::string_view name = pd.impl_info_str();
+  return name.substr(0, 3) == "jit" || name.substr(0, 3) == "brg";
+}
+
+ConvChoice choose(const kernel::Prepare& p, ConvPass pass, const Convolution& c,
+                  std::vector<ConvLayouts> wishes, ConvOptions options) {
+  ConvLayouts plain = wishes.back();
+  for (std::optional<Layout>* part : {&plain.src, &plain.weights, &plain.dst})
+    if (!*part) *part = Layout::plain();
+  if (p.keep_plain()) wishes.clear();
+  wishes.push_back(plain);
+  std::optional<ConvChoice> best;
+  for (const ConvLayouts& wish : wishes) {
+    std::optional<ConvChoice> found = attempt(pass, c, wish, options);
+    if (found && found->is_jit()) return *found;
+    if (!best) best = std::move(found);
+  }
+  if (!best)
+    fail(Error::Kind::kUnsupported,
+         str(ir::describe(p.op()), "oneDNN has no implementation of this convolution"));
+  return *best;
+}
+
+}  // namespace fleetx

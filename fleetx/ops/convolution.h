@@ -1,0 +1,67 @@
+// What conv2d and conv2d_transpose share: the geometry of a convolution and its three computations
+// by oneDNN, with the choice of layouts. A transposed convolution is the gradient of one:
+//
+//                     src             weights                 dst
+//   conv2d            x [N,C,H,W]     w [O, C/groups, kh, kw]  out [N,O,h,w]
+//   conv2d_transpose  out [N,O,H,W]   w [C, O/groups, kh, kw]  x [N,C,h,w]
+#pragma once
+
+#include <optional>
+
+#include "fleetx/ir/infer.h"
+#include "fleetx/ops/onednn.h"
+
+namespace fleetx {
+
+struct Convolution {
+  Shape src, weights, dst;
+  int64_t groups = 1;
+  ir::Ints stride, dilation, pad_before, pad_after;  // height, width
+
+  double flops() const;  // of each of the three computations
+};
+
+// Attributes stride, padding (2 or 4 numbers), dilation and groups.
+template <class Args>
+Convolution convolution_attrs(const Args& args) {
+  Convolution c;
+  c.stride = args.template attr<ir::Ints>("stride");
+  c.dilation = args.template attr<ir::Ints>("dilation");
+  c.groups = args.template attr<int64_t>("groups");
+  const auto p = args.template attr<ir::Ints>("padding");
+  c.pad_before = p.size() == 4 ? ir::Ints{p[0], p[2]} : p;
+  c.pad_after = p.size() == 4 ? ir::Ints{p[1], p[3]} : p;
+  return c;
+}
+
+// Checks them and what both ops demand of x and w.
+void check_convolution(const ir::Infer& c);
+
+enum class ConvPass { kForward, kData, kWeights };
+
+// Layouts to insist on; unset: oneDNN chooses.
+struct ConvLayouts {
+  std::optional<Layout> src, weights, dst;
+};
+
+struct ConvOptions {
+  bool bias = false;
+  bool relu = false;  // kForward only
+};
+
+// One computation with its layouts settled.
+struct ConvChoice {
+  dnnl::primitive_desc_base pd;
+  onednn::memory::desc src_md, weights_md, dst_md;
+  Layout src, weights, dst;
+
+  bool is_jit() const;  // generated for this CPU, i.e. fast
+};
+
+// Tries the wishes in turn, and then the last one with row-major for what it leaves open: the first
+// that gives fast code wins, else the first that can be had at all. With keep_plain only the
+// row-major one is tried.
+ConvChoice choose(const kernel::Prepare& p, ConvPass pass, const Convolution& c,
+                  std::vector<ConvLayouts> wishes, ConvOptions options = {});
+
+}  // namespace fleetx

@@ -1,0 +1,247 @@
+// layer_norm: x seen as [rows, columns], the columns being the dimensions from begin_norm_axis on;
+// each row is brought to mean 0 and variance 1, then scaled and shifted by column.
+//   xhat = (x - mean) * inv_std,  inv_std = 1 / sqrt(variance + epsilon),  out = xhat * scale +
+//   bias mean and inv_std have the shape of x before begin_norm_axis
+// With g = dout * scale and averages over a row:
+//   dx = inv_std * (g - average(g) - xhat * average(g * xhat))
+//   dscale = sum over rows of dout * xhat, dbias = sum over rows of dout
+#include <cmath>
+
+#include "fleetx/base/simd.h"
+#include "fleetx/base/threads.h"
+#include "fleetx/kernel/op.h"
+
+namespace fleetx {
+namespace {
+
+int axis_of(const ir::Infer& c) {
+  const int rank = c.in("x").shape.rank();
+  const int axis = normalize_axis(c.attr<int64_t>("begin_norm_axis"), rank);
+  c.check(axis >= 0 && axis < rank, c.show("x"), "; begin_norm_axis is ",
+          c.attr<int64_t>("begin_norm_axis"));
+  return axis;
+}
+
+Shape rows_of(const ir::Infer& c) {
+  const auto& dims = c.in("x").shape.dims();
+  return Shape(std::vector<int64_t>(dims.begin(), dims.begin() + axis_of(c)));
+}
+
+Shape check(const ir::Infer& c) {
+  c.check(c.in("x").dtype == DType::kF32, c.show("x"), "; expected f32");
+  const Shape& x = c.in("x").shape;
+  const int64_t columns = x.numel(axis_of(c), x.rank());
+  c.check(columns > 0, c.show("x"), "; nothing to normalise");
+  return {columns};
+}
+
+void infer(ir::Infer& c) {
+  const Shape columns = check(c);
+  for (const auto* slot : {"scale", "bias"})
+    if (c.has(slot))
+      c.check(c.in(slot).dtype == DType::kF32 && c.in(slot).shape == columns, c.show(slot),
+              "; expected f32", columns, " for ", c.show("x"));
+  c.check(c.attr<double>("epsilon") > 0, "epsilon is ", c.attr<double>("epsilon"),
+          "; must be positive");
+  c.out("out") = c.in("x");
+  c.out("mean") = c.out("inv_std") = {DType::kF32, rows_of(c)};
+}
+
+void grad(ir::Grad& g) {
+  std::vector<ir::Dest> dests;
+  for (const auto* slot : {"x", "scale", "bias"})
+    if (g.needs(slot)) dests.emplace_back(str("d", slot), g.dx(slot));
+  const ir::Results d = g.op("layer_norm_grad",
+                             {{"x", g.in("x")},
+                              {"scale", g.in("scale")},
+                              {"mean", g.out("mean")},
+                              {"inv_std", g.out("inv_std")},
+                              {"dout", g.dout("out")}},
+                             {{"begin_norm_axis", g.attr<int64_t>("begin_norm_axis")}}, dests);
+  for (const auto* slot : {"x", "scale", "bias"})
+    if (g.needs(slot)) g.set(slot, d[str("d", slot)]);
+}
+
+ir::Cost cost(const ir::Infer& c) {
+  return {.flops = 8.0 * static_cast<double>(c.in("x").shape.numel())};
+}
+
+constexpr int64_t kGrain = 1 << 13;  // elements
+
+class LayerNorm final : public kernel::Kernel {
+ public:
+  explicit LayerNorm(kernel::Prepare& p)
+      : rows_(p.out("mean").numel()),
+        columns_(rows_ == 0 ? 0 : p.in("x").numel() / rows_),
+        epsilon_(p.attr<float>("epsilon")),
+        x_(p.input("x")),
+        scale_(p.input("scale")),
+        bias_(p.input("bias")),
+        out_(p.output("out")),
+        mean_(p.output("mean")),
+        inv_std_(p.output("inv_std")) {}
+
+  void run(const kernel::Run& r) override {
+    const float *scale = r.in<float>(scale_), *bias = r.in<float>(bias_);
+    parallel_for(rows_, kGrain / std::max<int64_t>(columns_, 1) + 1,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row)
+                     normalise(r.in<float>(x_) + row * columns_, scale, bias,
+                               r.out<float>(out_) + row * columns_, r.out<float>(mean_) + row,
+                               r.out<float>(inv_std_) + row);
+                 });
+  }
+  std::string_view implementation() const override { return "own:rows"; }
+
+ private:
+  void normalise(const float* x, const float* scale, const float* bias, float* out, float* mean_out,
+                 float* inv_std_out) const {
+    const int64_t n = columns_;
+    const float epsilon = epsilon_;
+    vectorized([=] {
+      float sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (int64_t i = 0; i < n; ++i) sum += x[i];
+      const float mean = sum / static_cast<float>(n);
+      float squares = 0;
+#pragma omp simd reduction(+ : squares)
+      for (int64_t i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
+      const float inv_std = 1.0f / std::sqrt(squares / static_cast<float>(n) + epsilon);
+      if (scale && bias)
+        for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * inv_std * scale[i] + bias[i];
+      else
+        for (int64_t i = 0; i < n; ++i)
+          out[i] = (x[i] - mean) * inv_std * (scale ? scale[i] : 1.0f) + (bias ? bias[i] : 0.0f);
+      *mean_out = mean;
+      *inv_std_out = inv_std;
+    });
+  }
+
+  int64_t rows_, columns_;
+  float epsilon_;
+  kernel::Slot x_, scale_, bias_, out_, mean_, inv_std_;
+};
+
+void infer_grad(ir::Infer& c) {
+  const ir::TensorType columns{DType::kF32, check(c)}, rows{DType::kF32, rows_of(c)};
+  c.check(c.in("dout") == c.in("x"), c.show("dout"), "; must be like ", c.show("x"));
+  for (const auto* slot : {"mean", "inv_std"})
+    c.check(c.in(slot) == rows, c.show(slot), "; expected ", rows);
+  c.check(!c.has("scale") || c.in("scale") == columns, c.show("scale"), "; expected ", columns);
+  if (c.out_count("dx") > 0) c.out("dx") = c.in("x");
+  for (const auto* slot : {"dscale", "dbias"})
+    if (c.out_count(slot) > 0) c.out(slot) = columns;
+}
+
+ir::Cost cost_grad(const ir::Infer& c) {
+  return {.flops = 14.0 * static_cast<double>(c.in("x").shape.numel())};
+}
+
+class LayerNormGrad final : public kernel::Kernel {
+ public:
+  explicit LayerNormGrad(kernel::Prepare& p)
+      : rows_(p.in("mean").numel()),
+        columns_(rows_ == 0 ? 0 : p.in("x").numel() / rows_),
+        pieces_(std::clamp<int64_t>(rows_ / 16, 1, 64)),
+        x_(p.input("x")),
+        scale_(p.input("scale")),
+        mean_(p.input("mean")),
+        inv_std_(p.input("inv_std")),
+        dout_(p.input("dout")),
+        dx_(p.output("dx")),
+        dscale_(p.output("dscale")),
+        dbias_(p.output("dbias")) {
+    if (dscale_ || dbias_)
+      partial_ = p.scratch(static_cast<size_t>(2 * pieces_ * columns_) * sizeof(float));
+  }
+
+  // Rows are cut into pieces by their number alone; the sums of a piece stay in cache.
+  void run(const kernel::Run& r) override {
+    parallel_for(pieces_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t piece = begin; piece < end; ++piece) {
+        float* sums = partial_ ? r.out<float>(partial_) + 2 * piece * columns_ : nullptr;
+        if (sums) std::fill(sums, sums + 2 * columns_, 0.0f);
+        for (int64_t row = rows_ * piece / pieces_; row < rows_ * (piece + 1) / pieces_; ++row)
+          backward(r, row, sums);
+      }
+    });
+    if (dscale_) add_up(r.in<float>(partial_), r.out<float>(dscale_));
+    if (dbias_) add_up(r.in<float>(partial_) + columns_, r.out<float>(dbias_));
+  }
+  std::string_view implementation() const override { return "own:rows"; }
+
+ private:
+  void backward(const kernel::Run& r, int64_t row, float* sums) const {
+    const int64_t n = columns_;
+    const float *x = r.in<float>(x_) + row * n, *dout = r.in<float>(dout_) + row * n;
+    const float* scale = r.in<float>(scale_);
+    float* dx = dx_ ? r.out<float>(dx_) + row * n : nullptr;
+    const float mean = r.in<float>(mean_)[row], inv_std = r.in<float>(inv_std_)[row];
+    vectorized([=] {
+      if (sums)
+        for (int64_t i = 0; i < n; ++i) {
+          sums[i] += dout[i] * ((x[i] - mean) * inv_std);
+          sums[n + i] += dout[i];
+        }
+      if (!dx) return;
+      float sum = 0, with_xhat = 0;
+#pragma omp simd reduction(+ : sum, with_xhat)
+      for (int64_t i = 0; i < n; ++i) {
+        const float g = scale ? dout[i] * scale[i] : dout[i];
+        sum += g;
+        with_xhat += g * ((x[i] - mean) * inv_std);
+      }
+      const float a = sum / static_cast<float>(n), b = with_xhat / static_cast<float>(n);
+      for (int64_t i = 0; i < n; ++i) {
+        const float g = scale ? dout[i] * scale[i] : dout[i];
+        dx[i] = inv_std * (g - a - (x[i] - mean) * inv_std * b);
+      }
+    });
+  }
+  void add_up(const float* partial, float* out) const {
+    const int64_t n = columns_, pieces = pieces_;
+    parallel_for(n, 1 << 10, [=](int64_t begin, int64_t end) {
+      vectorized([=] {
+        for (int64_t i = begin; i < end; ++i) out[i] = partial[i];
+        for (int64_t piece = 1; piece < pieces; ++piece)
+          for (int64_t i = begin; i < end; ++i) out[i] += partial[2 * piece * n + i];
+      });
+    });
+  }
+
+  int64_t rows_, columns_, pieces_;
+  kernel::Slot x_, scale_, mean_, inv_std_, dout_, dx_, dscale_, dbias_, partial_;
+};
+
+FLEETX_OP(layer_norm)
+    .input("x")
+    .input("scale", ir::Arity::kOptional)
+    .input("bias", ir::Arity::kOptional)
+    .output("out")
+    .output("mean")
+    .output("inv_std")
+    .attr("begin_norm_axis", 1)
+    .attr("epsilon", 1e-5)
+    .infer(infer)
+    .grad(grad)
+    .cost(cost)
+    .kernel<LayerNorm>()
+    .in_place("out", "x");
+
+FLEETX_OP(layer_norm_grad)
+    .input("x")
+    .input("scale", ir::Arity::kOptional)
+    .input("mean")
+    .input("inv_std")
+    .input("dout")
+    .output("dx", ir::Arity::kOptional)
+    .output("dscale", ir::Arity::kOptional)
+    .output("dbias", ir::Arity::kOptional)
+    .attr("begin_norm_axis", 1)
+    .infer(infer_grad)
+    .cost(cost_grad)
+    .kernel<LayerNormGrad>()
+    .in_place("dx", "dout");
+
+}  // namespace
+}  // namespace fleetx
