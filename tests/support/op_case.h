@@ -56,6 +56,8 @@ struct OpCase {
   // are written in place.
   std::vector<std::pair<std::string, int>> outputs = {};
   std::vector<std::pair<std::string, std::string>> updates = {};
+  // Output slots through which no gradient flows: saved statistics, masks.
+  std::vector<std::string> constants = {};
   // From the input tensors (flattened in order) to the outputs in slot order. An undefined Tensor:
   // do not compare.
   std::function<Tensors(const Tensors&)> reference;

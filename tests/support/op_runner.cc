@@ -46,6 +46,8 @@ class CaseProgram {
     for (const ir::SlotDef& slot : ir::op_def(op).outputs)
       for (const Var& out : results.all(slot.name)) {
         outputs_.push_back(out);
+        carries_gradient_.push_back(std::find(c.constants.begin(), c.constants.end(), slot.name) ==
+                                    c.constants.end());
         fetch_.push_back(out.name());
       }
     reset();
@@ -53,6 +55,9 @@ class CaseProgram {
 
   ir::Program& main() { return main_; }
   const std::vector<Var>& outputs() const { return outputs_; }
+  bool carries_gradient(size_t output) const {
+    return carries_gradient_[output] && !outputs_[output].info().persistable;
+  }
 
   Tensors run() {
     reset();
@@ -113,6 +118,7 @@ class CaseProgram {
   std::vector<std::pair<std::string, std::string>> slot_of_;
   std::vector<std::pair<Var, Tensor>> inputs_;
   std::vector<Var> outputs_;
+  std::vector<bool> carries_gradient_;
   ir::Names fetch_;
 };
 
@@ -154,7 +160,7 @@ void test_gradient(const std::string& op, const OpCase& c) {
   const Tensors outputs = forward.run();
   Tensors weights(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i].dtype() == DType::kF32 && !forward.outputs()[i].info().persistable)
+    if (outputs[i].dtype() == DType::kF32 && forward.carries_gradient(i))
       weights[i] = random(outputs[i].shape(), 1000 + i, 0.5f, 1.5f);
 
   std::vector<Var> inputs;
