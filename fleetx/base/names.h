@@ -1,4 +1,4 @@
-// Helps a user who mistyped a name.
+// Names and other short texts: help for a user who mistyped one, and what files can hold.
 #pragma once
 
 #include <string>
@@ -10,6 +10,8 @@ namespace fleetx {
 // Up to three of `known` that are close to `name`, as "; did you mean 'a', 'b'?", or "" where none
 // is close.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& known);
+// Files keep texts as UTF-8 and their readers insist on it.
+bool is_utf8(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
 }  // namespace fleetx

@@ -33,7 +33,9 @@ void write_attrs(std::ostream& out, const Attrs& attrs, const OpDef* def,
   for (const auto& [name, attr] : attrs) {
     const AttrDef* known = def ? def->find_attr(name) : nullptr;
     if (known && known->fallback && *known->fallback == attr) continue;
-    out << separator << name << '=' << attr;
+    out << separator;
+    write_name(out, name);
+    out << '=' << attr;
     separator = ", ";
   }
   if (separator[0] == ',') out << '}';
@@ -383,7 +385,8 @@ std::string to_text(const Op& op) {
 std::string to_text(const Program& program) {
   std::ostringstream out;
   out << "program";
-  if (program.seed() != 0) out << " {seed=" << program.seed() << '}';
+  // As the signed number of the same bits: numbers in the text are signed.
+  if (program.seed() != 0) out << " {seed=" << static_cast<int64_t>(program.seed()) << '}';
   out << '\n';
   for (const VarInfo* v : program.vars()) {
     out << keyword(*v) << ' ';

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "fleetx/base/names.h"
 #include "fleetx/ir/infer.h"
 
 namespace fleetx::ir {
@@ -18,12 +19,25 @@ bool fits(const TensorType& declared, const TensorType& inferred) {
   return true;
 }
 
+bool is_utf8(const Attrs& attrs) {
+  for (const auto& [key, attr] : attrs) {
+    if (!fleetx::is_utf8(key)) return false;
+    if (attr.type() == AttrType::kString && !fleetx::is_utf8(attr.as<std::string>())) return false;
+    if (attr.type() == AttrType::kStrings)
+      for (const std::string& text : attr.as<Strings>())
+        if (!fleetx::is_utf8(text)) return false;
+  }
+  return true;
+}
+
 class Verifier {
  public:
   Verifier(const Program& program, std::string_view stage) : p_(program), stage_(stage) {}
 
   void run() {
     for (const VarInfo* v : p_.vars()) {
+      check(fleetx::is_utf8(v->name) && is_utf8(v->attrs), "variable '", v->name,
+            "': its name or an attribute is not UTF-8");
       check(!v->is_parameter || v->persistable, "parameter '", v->name, "' is not persistable");
       for (const int64_t d : v->type.shape)
         check(d >= -1, "variable '", v->name, "' has the dimension ", d, " in ", v->type);
@@ -54,6 +68,8 @@ class Verifier {
   }
 
   void verify_op(const Op& op) {
+    check(fleetx::is_utf8(op.name) && fleetx::is_utf8(op.loc.file) && is_utf8(op.attrs),
+          describe(op), "its name, file or an attribute is not UTF-8");
     check_arity(op, op.def->inputs, op.inputs, "input");
     check_arity(op, op.def->outputs, op.outputs, "output");
     for (size_t s = 0; s < op.inputs.size(); ++s) {
