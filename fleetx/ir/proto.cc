@@ -1,5 +1,7 @@
 #include "fleetx/ir/proto.h"
 
+#include <google/protobuf/stubs/logging.h>
+
 #include "fleetx/ir/program.pb.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/verifier.h"
@@ -143,6 +145,7 @@ std::string to_proto(const Program& program) {
 }
 
 Program parse_proto(std::string_view bytes, std::string_view source) {
+  const google::protobuf::LogSilencer quiet;  // our own message says it, once
   pb::Program in;
   check_file(in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())), source,
              ": not a FleetX program (the bytes are damaged or of another kind)");
