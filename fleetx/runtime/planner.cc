@@ -271,11 +271,19 @@ class Planner {
   void add_step(const Op& op, const kernel::Prepare& prepare, Step step,
                 const std::vector<Desc>& outs) {
     size_t position = 0;
-    for (const Names& names : op.inputs)
-      for (const std::string& name : names)
-        step.inputs.push_back(value_in_layout(name, prepare.wanted_layouts()[position++]));
+    std::vector<int> read;
+    for (size_t s = 0; s < op.inputs.size(); ++s) {
+      const auto& unread = op.def->shape_only;
+      const bool shape_only =
+          std::find(unread.begin(), unread.end(), op.def->inputs[s].name) != unread.end();
+      for (const std::string& name : op.inputs[s]) {
+        const Layout& wanted = prepare.wanted_layouts()[position++];
+        step.inputs.push_back(shape_only ? places_.at(name).home : value_in_layout(name, wanted));
+        if (!shape_only) read.push_back(step.inputs.back());
+      }
+    }
     const int at = static_cast<int>(plan_->steps_.size());  // after the reorders of its inputs
-    for (const int value : step.inputs) use(value, at);
+    for (const int value : read) use(value, at);
 
     std::vector<std::pair<int, int>> write_back;  // (value made, home in the scope)
     position = 0;
