@@ -35,8 +35,8 @@ class Broadcast {
   int64_t numel() const { return numel_; }
 
   // out[...] = f(x[...], y[...]) for all elements, in parallel.
-  template <class F, class T, class Out>
-  void run(const F& f, const T* x, const T* y, Out* out) const;
+  template <class F, class X, class Y, class Out>
+  void run(const F& f, const X* x, const Y* y, Out* out) const;
 
  private:
   // fn(x offset, y offset, out offset, rows) for runs of rows that follow each other in the
@@ -70,19 +70,19 @@ namespace detail {
 
 // Rows of `cols` elements; an inner stride is 0 or 1. ivdep: out may be the very memory of an
 // input, but never overlaps it otherwise.
-template <class F, class T, class Out>
-inline void binary_rows(const F& f, const T* x, const T* y, Out* out, int64_t rows, int64_t cols,
+template <class F, class X, class Y, class Out>
+inline void binary_rows(const F& f, const X* x, const Y* y, Out* out, int64_t rows, int64_t cols,
                         int64_t x_row, int64_t y_row, bool x_varies, bool y_varies) {
   for (int64_t r = 0; r < rows; ++r, x += x_row, y += y_row, out += cols) {
     if (x_varies && y_varies) {
 #pragma GCC ivdep
       for (int64_t i = 0; i < cols; ++i) out[i] = f(x[i], y[i]);
     } else if (x_varies) {
-      const T right = *y;
+      const Y right = *y;
 #pragma GCC ivdep
       for (int64_t i = 0; i < cols; ++i) out[i] = f(x[i], right);
     } else {
-      const T left = *x;
+      const X left = *x;
 #pragma GCC ivdep
       for (int64_t i = 0; i < cols; ++i) out[i] = f(left, y[i]);
     }
@@ -91,16 +91,16 @@ inline void binary_rows(const F& f, const T* x, const T* y, Out* out, int64_t ro
 
 }  // namespace detail
 
-template <class F, class T, class Out>
-void Broadcast::run(const F& f, const T* x, const T* y, Out* out) const {
+template <class F, class X, class Y, class Out>
+void Broadcast::run(const F& f, const X* x, const Y* y, Out* out) const {
   if (numel_ == 0) return;
   constexpr int64_t kGrain = 1 << 14;
   const Dim inner = dims_.back();
   const bool x_varies = inner.x != 0, y_varies = inner.y != 0;
   if (dims_.size() == 1) {
     parallel_for(inner.size, kGrain, [&](int64_t begin, int64_t end) {
-      const T* from_x = x + begin * inner.x;
-      const T* from_y = y + begin * inner.y;
+      const X* from_x = x + begin * inner.x;
+      const Y* from_y = y + begin * inner.y;
       Out* to = out + begin;
       const int64_t n = end - begin;
       vectorized(
@@ -112,8 +112,8 @@ void Broadcast::run(const F& f, const T* x, const T* y, Out* out) const {
   parallel_for(numel_ / inner.size, std::max<int64_t>(1, kGrain / inner.size),
                [&](int64_t begin, int64_t end) {
                  walk_rows(begin, end, [&](int64_t xo, int64_t yo, int64_t oo, int64_t rows) {
-                   const T* from_x = x + xo;
-                   const T* from_y = y + yo;
+                   const X* from_x = x + xo;
+                   const Y* from_y = y + yo;
                    Out* to = out + oo;
                    vectorized([=] {
                      detail::binary_rows(f, from_x, from_y, to, rows, inner.size, row.x, row.y,
