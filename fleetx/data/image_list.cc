@@ -1,0 +1,101 @@
+#include "fleetx/data/image_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+
+#include "fleetx/base/file.h"
+#include "fleetx/base/rng.h"
+#include "fleetx/data/jpeg.h"
+
+namespace fleetx::data {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r";
+
+std::string_view trim(std::string_view text) {
+  const size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+// The largest of 1/2, 1/4, 1/8 that keeps the crop at least as large as the result: decoding less
+// is faster, and it averages pixels that bilinear sampling would skip.
+int reduction(const Crop& crop, int size) {
+  int reduce = 1;
+  while (reduce < 8 && std::min(crop.width, crop.height) >= static_cast<float>(size * reduce * 2))
+    reduce *= 2;
+  return reduce;
+}
+
+}  // namespace
+
+ImageList::ImageList(ImageListOptions options)
+    : options_(std::move(options)),
+      fields_{{"image", DType::kF32, {3, options_.size, options_.size}},
+              {"label", DType::kI64, {1}}} {
+  const ImageListOptions& o = options_;
+  check_arg(o.size >= 1 && o.size <= 4096, "image list: size is ", o.size,
+            "; must be between 1 and 4096");
+  check_arg(o.augment || o.resize >= o.size, "image list: resize is ", o.resize,
+            "; must be at least size, ", o.size);
+  check_arg(o.min_area > 0 && o.min_area <= 1, "image list: min_area is ", o.min_area,
+            "; must be above 0 and at most 1");
+  const std::filesystem::path folder = std::filesystem::path(o.list).parent_path();
+  const std::string text = read_file(o.list);
+  int line = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view whole = trim(std::string_view(text).substr(at, end - at));
+    at = end + 1;
+    ++line;
+    if (whole.empty()) continue;
+    const size_t space = whole.find_last_of(kSpace);
+    int64_t label = -1;
+    if (space != std::string_view::npos) {
+      const char* last = whole.data() + whole.size();
+      const auto [rest, error] = std::from_chars(whole.data() + space + 1, last, label);
+      if (error != std::errc{} || rest != last) label = -1;
+    }
+    check_file(label >= 0, o.list, ":", line, ": expected `path label`, got `",
+               whole.substr(0, 200), "`");
+    check_file(o.classes == 0 || label < o.classes, o.list, ":", line, ": label ", label,
+               " is not below the number of classes, ", o.classes);
+    classes_ = std::max(classes_, label + 1);
+    entries_.push_back({(folder / trim(whole.substr(0, space))).string(), label, line});
+  }
+  check_file(!entries_.empty(), o.list, ": names no picture");
+  if (o.classes > 0) classes_ = o.classes;
+}
+
+Crop ImageList::crop_of(const SampleId& id, int width, int height) const {
+  if (!options_.augment) return center_crop(width, height, options_.resize, options_.size);
+  const Philox random(id.seed, mix(mix(stable_hash("augment"), static_cast<uint64_t>(id.epoch)),
+                                   static_cast<uint64_t>(id.index)));
+  std::array<float, kCropNumbers> numbers;
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = random.uniform(i);
+  return random_crop(width, height, options_.min_area, numbers);
+}
+
+void ImageList::read(const SampleId& id, std::span<void* const> out) const {
+  const Entry& entry = entries_[static_cast<size_t>(id.index)];
+  const std::string source = str(options_.list, ":", entry.line, ": ", entry.path);
+  std::string bytes;
+  try {
+    bytes = read_file(entry.path);
+  } catch (const Error& e) {
+    fail(e.kind(), str(options_.list, ":", entry.line, ": ", e.what()));
+  }
+  const JpegSize full = jpeg_size(bytes, source);
+  Crop crop = crop_of(id, full.width, full.height);
+  const int reduce = reduction(crop, options_.size);
+  const Image image = decode_jpeg(bytes, source, reduce);
+  const float x = static_cast<float>(image.width) / static_cast<float>(full.width);
+  const float y = static_cast<float>(image.height) / static_cast<float>(full.height);
+  crop = {crop.left * x, crop.top * y, crop.width * x, crop.height * y, crop.mirror};
+  resample(image, crop, options_.size, options_.norm, static_cast<float*>(out[0]));
+  *static_cast<int64_t*>(out[1]) = entry.label;
+}
+
+}  // namespace fleetx::data

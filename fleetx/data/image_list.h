@@ -1,0 +1,48 @@
+// Labelled JPEG files in the ImageNet list style: a text file with lines `path label`, paths
+// relative to the folder of the list. Training pictures are cropped and mirrored at random,
+// reproducibly from (seed, epoch, sample); validation pictures are resized and cut in the middle.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fleetx/data/dataset.h"
+#include "fleetx/data/image.h"
+
+namespace fleetx::data {
+
+struct ImageListOptions {
+  std::string list = {};   // .../train.txt
+  bool augment = false;    // true: for training
+  int size = 224;          // of the square that the network gets
+  int resize = 256;        // validation: short side before cutting; training ignores it
+  float min_area = 0.08f;  // training: smallest part of a picture's area
+  int64_t classes = 0;     // labels must be below; 0: the largest label of the list + 1
+  Normalization norm = {};
+};
+
+// Fields: image f32 [3,size,size], label i64 [1].
+class ImageList final : public Dataset {
+ public:
+  explicit ImageList(ImageListOptions options);
+
+  int64_t size() const override { return static_cast<int64_t>(entries_.size()); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  void read(const SampleId& id, std::span<void* const> out) const override;
+  int64_t classes() const { return classes_; }
+
+ private:
+  struct Entry {
+    std::string path;
+    int64_t label;
+    int line;
+  };
+  Crop crop_of(const SampleId& id, int width, int height) const;
+
+  ImageListOptions options_;
+  std::vector<Field> fields_;
+  std::vector<Entry> entries_;
+  int64_t classes_ = 0;
+};
+
+}  // namespace fleetx::data
