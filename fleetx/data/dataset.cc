@@ -4,6 +4,12 @@
 
 namespace fleetx::data {
 
+const Tensor& Batch::at(std::string_view field) const {
+  for (const auto& [name, tensor] : feeds)
+    if (name == field) return tensor;
+  fail(Error::Kind::kInvalidArgument, str("a batch has no field '", field, "'"));
+}
+
 TensorDataset::TensorDataset(std::map<std::string, Tensor> tensors) {
   check_arg(!tensors.empty(), "a data set needs at least one tensor");
   for (auto& [name, tensor] : tensors) {

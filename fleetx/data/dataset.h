@@ -5,6 +5,8 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fleetx/tensor/tensor.h"
@@ -25,7 +27,12 @@ struct SampleId {
   uint64_t seed = 0;
 };
 
-using Batch = std::map<std::string, Tensor>;  // by field name; what an executor takes as its feed
+struct Batch {
+  int64_t size = 0;                                   // samples
+  std::vector<std::pair<std::string, Tensor>> feeds;  // what an executor takes
+
+  const Tensor& at(std::string_view field) const;
+};
 
 class Dataset {
  public:

@@ -129,12 +129,14 @@ class Loader::Impl {
     const int64_t count = std::min(options_.batch, shard_.size(n) - place.first);
     const auto& fields = dataset_->fields();
     Batch batch;
+    batch.size = count;
     std::vector<char*> memory;
     std::vector<size_t> stride;
     for (const Field& f : fields) {
       std::vector<int64_t> dims{count};
       dims.insert(dims.end(), f.shape.begin(), f.shape.end());
-      Tensor& t = batch[f.name] = Tensor(f.dtype, Shape(std::move(dims)));
+      const Tensor& t =
+          batch.feeds.emplace_back(f.name, Tensor(f.dtype, Shape(std::move(dims)))).second;
       memory.push_back(static_cast<char*>(t.raw()));
       stride.push_back(t.bytes() / static_cast<size_t>(count));
     }
