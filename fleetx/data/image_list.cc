@@ -80,19 +80,17 @@ Crop ImageList::crop_of(const SampleId& id, int width, int height) const {
 
 void ImageList::read(const SampleId& id, std::span<void* const> out) const {
   const Entry& entry = entries_[static_cast<size_t>(id.index)];
-  const std::string source = str(options_.list, ":", entry.line, ": ", entry.path);
   std::string bytes;
   try {
     bytes = read_file(entry.path);
   } catch (const Error& e) {
     fail(e.kind(), str(options_.list, ":", entry.line, ": ", e.what()));
   }
-  const JpegSize full = jpeg_size(bytes, source);
-  Crop crop = crop_of(id, full.width, full.height);
-  const int reduce = reduction(crop, options_.size);
-  const Image image = decode_jpeg(bytes, source, reduce);
-  const float x = static_cast<float>(image.width) / static_cast<float>(full.width);
-  const float y = static_cast<float>(image.height) / static_cast<float>(full.height);
+  JpegReader jpeg(bytes, str(options_.list, ":", entry.line, ": ", entry.path));
+  Crop crop = crop_of(id, jpeg.width(), jpeg.height());
+  const Image image = jpeg.decode(reduction(crop, options_.size));
+  const float x = static_cast<float>(image.width) / static_cast<float>(jpeg.width());
+  const float y = static_cast<float>(image.height) / static_cast<float>(jpeg.height());
   crop = {crop.left * x, crop.top * y, crop.width * x, crop.height * y, crop.mirror};
   resample(image, crop, options_.size, options_.norm, static_cast<float*>(out[0]));
   *static_cast<int64_t*>(out[1]) = entry.label;

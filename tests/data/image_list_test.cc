@@ -34,14 +34,15 @@ Image picture(int width, int height, int hue = 0) {
 TEST(Jpeg, SurvivesTheWayThereAndBack) {
   const Image image = picture(200, 120, 90);
   const std::string bytes = encode_jpeg(image, 95);
-  EXPECT_EQ(jpeg_size(bytes, "p").width, 200);
-  EXPECT_EQ(jpeg_size(bytes, "p").height, 120);
-  const Image back = decode_jpeg(bytes, "p");
+  JpegReader jpeg(bytes, "p");
+  EXPECT_EQ(jpeg.width(), 200);
+  EXPECT_EQ(jpeg.height(), 120);
+  const Image back = jpeg.decode();
   ASSERT_EQ(back.rgb.size(), image.rgb.size());
   double error = 0;
   for (size_t i = 0; i < image.rgb.size(); ++i) error += std::abs(back.rgb[i] - image.rgb[i]);
   EXPECT_LT(error / static_cast<double>(image.rgb.size()), 2.0);
-  const Image quarter = decode_jpeg(bytes, "p", 4);
+  const Image quarter = jpeg.decode(4);
   EXPECT_EQ(quarter.width, 50);
   EXPECT_NEAR(quarter.pixel(25, 15)[0], image.pixel(100, 60)[0], 5);
 }
@@ -55,7 +56,7 @@ TEST(Jpeg, InkBecomesLight) {
   const tjhandle codec = tjInitCompress();
   ASSERT_EQ(tjCompress2(codec, inks.data(), 8, 0, 8, TJPF_CMYK, &raw, &bytes, TJSAMP_444, 100, 0),
             0);
-  const Image image = decode_jpeg({reinterpret_cast<char*>(raw), bytes}, "ink");
+  const Image image = JpegReader({reinterpret_cast<char*>(raw), bytes}, "ink").decode();
   tjFree(raw);
   tjDestroy(codec);
   EXPECT_NEAR(image.pixel(4, 4)[0], 0, 3);
@@ -65,14 +66,16 @@ TEST(Jpeg, InkBecomesLight) {
 
 TEST(Jpeg, DamageIsAnError) {
   const std::string good = encode_jpeg(picture(64, 64));
-  expect_error(kCorrupt, {"p.jpg"}, [] { decode_jpeg("", "p.jpg"); });
-  expect_error(kCorrupt, {"p.jpg", "not a JPEG"}, [] { decode_jpeg("GIF89a....", "p.jpg"); });
-  expect_error(kCorrupt, {"p.jpg", "damaged"},
-               [&] { decode_jpeg(std::string_view(good).substr(0, good.size() / 2), "p.jpg"); });
+  expect_error(kCorrupt, {"p.jpg"}, [] { JpegReader("", "p.jpg").decode(); });
+  expect_error(kCorrupt, {"p.jpg", "not a JPEG"},
+               [] { JpegReader("GIF89a....", "p.jpg").decode(); });
+  expect_error(kCorrupt, {"p.jpg", "damaged"}, [&] {
+    JpegReader(std::string_view(good).substr(0, good.size() / 2), "p.jpg").decode();
+  });
   std::string huge = good;
   const size_t sof = huge.find("\xff\xc0");
   for (size_t i = 5; i < 9; ++i) huge[sof + i] = '\xf0';
-  expect_error(kCorrupt, {"61680 x 61680", "limit"}, [&] { decode_jpeg(huge, "p.jpg"); });
+  expect_error(kCorrupt, {"61680 x 61680", "limit"}, [&] { JpegReader(huge, "p.jpg").decode(); });
 }
 
 class Lists : public ::testing::Test {
