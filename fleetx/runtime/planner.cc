@@ -331,6 +331,9 @@ class Planner {
   // ---- inplace ----
   void share_storages() {
     if (skipped("inplace")) return;
+    for (const Op& op : plan_->program_.ops())
+      for (const Names& names : op.outputs)
+        for (const std::string& name : names) ++written_[name];
     for (const auto& [at, op] : ops_) {
       Step& step = plan_->steps_[static_cast<size_t>(at)];
       for (const auto& [out_slot, in_slot] : op->def->in_place)
@@ -356,6 +359,9 @@ class Planner {
       const int to = plan_->values_[static_cast<size_t>(out)].storage;
       Storage& source = plan_->storages_[static_cast<size_t>(from)];
       Storage& target = plan_->storages_[static_cast<size_t>(to)];
+      if (written_[plan_->values_[static_cast<size_t>(in)].var] > 1 ||
+          written_[plan_->values_[static_cast<size_t>(out)].var] > 1)
+        continue;  // it changes during the step: nobody else may see that
       if (from == to || target.region != Region::kArena || source.block.bytes != target.block.bytes)
         continue;
       if (view) {
@@ -485,6 +491,7 @@ class Planner {
   std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
   std::map<std::string, ir::TensorType> types_;
   std::map<std::string, Place> places_;
+  std::map<std::string, int> written_;          // how many ops write a variable
   std::vector<bool> used_;                      // per value
   std::vector<std::pair<int, const Op*>> ops_;  // step of each op
 };

@@ -1,0 +1,212 @@
+#include "fleetx/runtime/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <immintrin.h>
+
+#include <cmath>
+
+#include "fleetx/autograd/backward.h"
+#include "fleetx/base/threads.h"
+#include "fleetx/ir/transform.h"
+#include "tests/support/op_case.h"
+#include "tests/support/sample_program.h"
+
+namespace fleetx::runtime {
+namespace {
+
+using testing::SampleProgram;
+
+Feeds feeds_of(int64_t batch) {
+  return {{"x", testing::random({batch, 4})}, {"label", testing::random_ints({batch, 1}, 0, 3)}};
+}
+
+template <class Fn>
+std::string error_of(const Fn& fn) {
+  try {
+    fn();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+struct Running : SampleProgram {
+  Running() { exe.run(startup, scope); }
+  Tensor run(const std::string& fetch, int64_t batch = 6) {
+    return exe.run(main, scope, feeds_of(batch), {fetch})[0];
+  }
+  Scope scope;
+  Executor exe;
+};
+
+TEST(Executor, RunsAndFetchesInTheOrderAsked) {
+  Running r;
+  const auto out = r.exe.run(r.main, r.scope, feeds_of(6), {r.logits.name(), "loss"});
+  EXPECT_EQ(out[0].shape(), (Shape{6, 3}));
+  EXPECT_EQ(out[1].shape(), (Shape{1}));
+  EXPECT_GT(out[1].item<float>(), 0.0f);
+}
+
+TEST(Executor, PlansAreCachedPerFeedShape) {
+  Running r;
+  r.run("loss", 6);
+  const size_t plans = r.exe.plans();
+  r.run("loss", 6);
+  EXPECT_EQ(r.exe.plans(), plans);
+  EXPECT_EQ(r.run(r.logits.name(), 9).shape(), (Shape{9, 3}));
+  EXPECT_EQ(r.exe.plans(), plans + 1);
+}
+
+TEST(Executor, AChangedProgramIsPlannedAnew) {
+  Running r;
+  r.run("loss");
+  const ir::Var doubled = r.b.op("scale", {{"x", r.loss}}, {{"scale", 2.0}});
+  EXPECT_FLOAT_EQ(r.run(doubled.name()).item<float>(), 2 * r.run("loss").item<float>());
+}
+
+TEST(Executor, AFetchedTensorIsTheCallersToKeep) {
+  Running r;
+  const Tensor kept = r.run(r.logits.name());
+  const Tensor copy = kept.clone();
+  r.scope.set("fc_1.b_0", testing::filled({3}, 5.0f));
+  const Tensor other = r.run(r.logits.name());
+  testing::expect_close(kept, copy, 0.0, "kept");
+  EXPECT_NE(other.data<float>()[0], kept.data<float>()[0]);
+}
+
+TEST(Executor, ScopeValuesAreSeenByTheNextRun) {
+  Running r;
+  r.run("loss");
+  for (const char* name : {"fc_0.w_0", "fc_0.b_0", "fc_1.w_0", "fc_1.b_0"})
+    r.scope.set(name, Tensor(DType::kF32, r.scope.get(name).shape()));
+  EXPECT_NEAR(r.run("loss").item<float>(), std::log(3.0f), 1e-6);  // three equal classes
+}
+
+TEST(Executor, BadRequestsAreNamed) {
+  Running r;
+  const Tensor x = testing::random({6, 4}), label = testing::random_ints({6, 1}, 0, 3);
+  const auto run = [&](const Feeds& feeds, const ir::Names& fetch) {
+    return error_of([&] { r.exe.run(r.main, r.scope, feeds, fetch); });
+  };
+  EXPECT_EQ(run({{"x", x}}, {"loss"}), "feed 'label' is missing: the program needs i64[-1,1]");
+  EXPECT_EQ(run({{"x", x}, {"lable", label}}, {"loss"}),
+            "feed 'lable': the program has no data variable of that name; did you mean 'label'? "
+            "(it has: x, label)");
+  EXPECT_EQ(run({{"x", testing::random({6, 5})}, {"label", label}}, {"loss"}),
+            "feed 'x': the program declares f32[-1,4], got f32[6,5]");
+  EXPECT_EQ(run({{"x", label}, {"label", label}}, {"loss"}),
+            "feed 'x': the program declares f32[-1,4], got i64[6,1]");
+  EXPECT_EQ(run({{"x", x}, {"label", label}}, {"los"}),
+            "fetch 'los': the program has no such variable; did you mean 'loss'?");
+  EXPECT_NE(run({{"x", x}, {"label", testing::random_ints({5, 1}, 0, 3)}}, {"loss"})
+                .find("softmax_cross_entropy"),
+            std::string::npos);
+  Scope empty;
+  EXPECT_NE(error_of([&] {
+              r.exe.run(r.main, empty, {{"x", x}, {"label", label}}, {"loss"});
+            }).find("'fc_0.w_0' is not in the scope yet: run the startup program first"),
+            std::string::npos);
+}
+
+TEST(Executor, UnneededOpsAndFeedsAreNotRun) {
+  Running r;
+  // The logits do not need the label.
+  const auto out = r.exe.run(r.main, r.scope, {{"x", testing::random({2, 4})}}, {r.logits.name()});
+  EXPECT_EQ(out[0].shape(), (Shape{2, 3}));
+}
+
+TEST(Executor, CheckFiniteNamesTheFirstOp) {
+  SampleProgram s;
+  Scope scope;
+  ExecutorOptions options;
+  options.check_finite = true;
+  Executor exe(options);
+  exe.run(s.startup, scope);
+  Tensor bad = testing::filled({8, 3}, 0.0f);
+  bad.data<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+  scope.set("fc_1.w_0", bad);
+  const std::string message = error_of([&] { exe.run(s.main, scope, feeds_of(6), {"loss"}); });
+  EXPECT_TRUE(message.starts_with("sample.cc:7: fc 'fc_1': produced NaN or Inf in 'fc_1.tmp_0'"))
+      << message;
+}
+
+TEST(Executor, EverySkippedPhaseGivesTheSameResult) {
+  SampleProgram s;
+  const auto grads = autograd::append_backward(s.loss);
+  const ir::Names fetch{"loss", grads[0].grad.name(), grads[3].grad.name()};
+  std::vector<Tensor> first;
+  for (const char* skip : {"", "layout", "inplace", "memory", "dce"}) {
+    ExecutorOptions options;
+    if (*skip) options.plan.skip = {skip};
+    Executor exe(options);
+    Scope scope;
+    exe.run(s.startup, scope);
+    const auto out = exe.run(s.main, scope, feeds_of(6), fetch);
+    if (first.empty()) first = out;
+    for (size_t i = 0; i < out.size(); ++i) testing::expect_close(out[i], first[i], 1e-6, skip);
+  }
+  ExecutorOptions options;
+  options.plan.skip = {"no_such_pass"};
+  EXPECT_THROW(
+      {
+        Executor exe(options);
+        Scope scope;
+        exe.run(s.startup, scope);
+      },
+      Error);
+}
+
+TEST(Executor, MainAndTestProgramsShareAScope) {
+  Running r;
+  const ir::Program test = ir::clone_for_test(r.main);
+  const float loss = r.run("loss").item<float>();
+  EXPECT_FLOAT_EQ(r.exe.run(test, r.scope, feeds_of(6), {"loss"})[0].item<float>(), loss);
+}
+
+TEST(Executor, GradientsStandInOneBucketInOrderOfReadiness) {
+  Running r;
+  const auto grads = autograd::append_backward(r.loss);
+  ir::Names fetch;
+  for (const auto& g : grads) fetch.push_back(g.grad.name());
+  const Plan& plan = r.exe.plan(r.main, r.scope, feeds_of(6), fetch);
+  size_t offset = 0;
+  int found = 0;
+  for (const auto& g : grads) {
+    for (const Value& value : plan.values()) {
+      if (value.var != g.grad.name()) continue;
+      const Storage& storage = plan.storages()[static_cast<size_t>(value.storage)];
+      EXPECT_EQ(storage.region, Region::kBucket) << value.var;
+      EXPECT_GE(storage.block.offset, offset) << value.var;
+      offset = storage.block.offset;
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, 4);
+  EXPECT_GE(plan.bucket_bytes(), size_t{4 * (32 + 8 + 24 + 3)});
+}
+
+TEST(Executor, ProfileAndTableTellWhatRan) {
+  SampleProgram s;
+  Scope scope;
+  ExecutorOptions options;
+  options.profile = true;
+  Executor exe(options);
+  exe.run(s.startup, scope);
+  exe.run(s.main, scope, feeds_of(6), {"loss"});
+  EXPECT_EQ(exe.profile().rows().at("forward fc").calls, 2);
+  EXPECT_DOUBLE_EQ(exe.profile().rows().at("forward fc").flops, 2.0 * 6 * (4 * 8 + 8 * 3));
+  const std::string table = exe.plan(s.main, scope, feeds_of(6), {"loss"}).table();
+  EXPECT_NE(table.find("softmax_cross_entropy"), std::string::npos);
+  EXPECT_NE(table.find("memory: peak"), std::string::npos);
+}
+
+TEST(Executor, FloatingPointSettingsOfTheCallerComeBack) {
+  const unsigned before = _mm_getcsr();
+  Running r;
+  r.run("loss");
+  EXPECT_EQ(_mm_getcsr(), before);
+}
+
+}  // namespace
+}  // namespace fleetx::runtime
