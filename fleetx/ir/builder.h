@@ -89,8 +89,8 @@ struct ParameterSpec {
   std::string name;
   Shape shape;
   DType dtype = DType::kF32;
-  Initializer init;
-  Attrs attrs;  // lr (factor), l1, l2 (decay), need_clip, ...
+  Initializer init = {};
+  Attrs attrs = {};  // lr (factor), l1, l2 (decay), need_clip, ...
   bool trainable = true;
 };
 
