@@ -1,0 +1,25 @@
+#include "fleetx/base/libraries.h"
+
+#include <dlfcn.h>
+#include <turbojpeg.h>
+#include <zlib.h>
+
+#include <filesystem>
+
+namespace fleetx {
+namespace {
+
+// turbojpeg cannot tell its version; the name of the file it was loaded from can.
+std::string turbojpeg_file() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&tjGetErrorStr2), &info) == 0) return "unknown";
+  std::error_code error;
+  const auto path = std::filesystem::canonical(info.dli_fname, error);
+  return error ? "unknown" : path.filename().string();
+}
+
+const RegisterLibrary turbojpeg({"libjpeg-turbo", turbojpeg_file(), "photos"});
+const RegisterLibrary zlib({"zlib", zlibVersion(), "compressed data sets"});
+
+}  // namespace
+}  // namespace fleetx

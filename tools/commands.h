@@ -1,0 +1,12 @@
+// The subcommands of `fleetx`. Each adds itself to the command line; what it is to do runs as its
+// callback and reports mistakes as fleetx::Error.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace fleetx::tools {
+
+void add_show(CLI::App& app);
+void add_doctor(CLI::App& app);
+
+}  // namespace fleetx::tools

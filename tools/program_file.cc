@@ -1,0 +1,37 @@
+#include "tools/program_file.h"
+
+#include <algorithm>
+
+#include "fleetx/base/file.h"
+#include "fleetx/base/names.h"
+#include "fleetx/ir/proto.h"
+#include "fleetx/ir/text.h"
+#include "tools/table.h"
+
+namespace fleetx::tools {
+
+ir::Program load_program(const std::string& path) {
+  const std::string bytes = read_file(path);
+  check_file(!bytes.empty(), path, ": the file is empty");
+  const bool text = std::ranges::all_of(
+      bytes, [](unsigned char c) { return c >= ' ' || c == '\n' || c == '\t' || c == '\r'; });
+  return text ? ir::parse_text(bytes, path) : ir::parse_proto(bytes, path);
+}
+
+std::string summary(const ir::Program& program) {
+  double values = 0, bytes = 0;
+  const auto parameters = program.parameters();
+  for (const ir::VarInfo* p : parameters) {
+    const auto n = static_cast<double>(p->type.shape.numel());
+    values += n;
+    bytes += n * static_cast<double>(size_of(p->type.dtype));
+  }
+  std::vector<std::string> data;
+  for (const ir::VarInfo* v : program.vars())
+    if (v->is_data) data.push_back(str(v->name, " ", v->type));
+  return str(program.ops().size(), " ops, ", parameters.size(), " parameters (",
+             short_number(values), " values, ", mib(bytes),
+             " MiB), data: ", data.empty() ? "none" : join(data, ", "));
+}
+
+}  // namespace fleetx::tools

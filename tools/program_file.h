@@ -1,0 +1,16 @@
+// Programs in files, for all subcommands that take one.
+#pragma once
+
+#include <string>
+
+#include "fleetx/ir/program.h"
+
+namespace fleetx::tools {
+
+// Text or protobuf: what it is shows in the bytes, not in the name.
+ir::Program load_program(const std::string& path);
+
+// "57 ops, 12 parameters (1.2 M values, 4.7 MiB), data: x f32[-1,784]"
+std::string summary(const ir::Program& program);
+
+}  // namespace fleetx::tools

@@ -1,0 +1,138 @@
+// fleetx show: programs, tensor files and folders of both as text.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <limits>
+
+#include "fleetx/base/file.h"
+#include "fleetx/ir/text.h"
+#include "fleetx/tensor/safetensors.h"
+#include "tools/commands.h"
+#include "tools/program_file.h"
+#include "tools/table.h"
+
+namespace fleetx::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string shortened(double value) {
+  std::ostringstream out;
+  out.precision(4);
+  out << value;
+  return out.str();
+}
+
+// min, mean, max; and how many elements are not finite.
+std::vector<std::string> statistics(const Tensor& t) {
+  if (t.numel() == 0) return {"", "", "", ""};
+  double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0;
+  int64_t bad = 0;
+  with_type(t.dtype(), [&](auto zero) {
+    for (const auto value : t.data<decltype(zero)>()) {
+      const double v = static_cast<double>(value);
+      if (!std::isfinite(v)) {
+        ++bad;
+        continue;
+      }
+      low = std::min(low, v);
+      high = std::max(high, v);
+      sum += v;
+    }
+  });
+  const int64_t good = t.numel() - bad;
+  if (good == 0) return {"", "", "", std::to_string(bad)};
+  return {shortened(low), shortened(sum / static_cast<double>(good)), shortened(high),
+          std::to_string(bad)};
+}
+
+void show_tensors(const std::string& path) {
+  const Safetensors file = load_safetensors(path);
+  using enum Table::Align;
+  Table table({{"name"},
+               {"dtype"},
+               {"shape"},
+               {"bytes", kRight},
+               {"min", kRight},
+               {"mean", kRight},
+               {"max", kRight},
+               {"not finite", kRight}});
+  double bytes = 0, elements = 0;
+  for (const auto& [name, t] : file.tensors) {
+    std::vector<std::string> row = {name, str(t.dtype()), str(t.shape()),
+                                    std::to_string(t.bytes())};
+    for (std::string& cell : statistics(t)) row.push_back(std::move(cell));
+    table.add(std::move(row));
+    bytes += static_cast<double>(t.bytes());
+    elements += static_cast<double>(t.numel());
+  }
+  std::cout << "# " << path << ": " << file.tensors.size() << " tensors, " << short_number(elements)
+            << " elements, " << mib(bytes) << " MiB\n";
+  for (const auto& [key, value] : file.metadata) std::cout << "# " << key << ": " << value << "\n";
+  table.print(std::cout);
+}
+
+void show_program(const std::string& path) {
+  const ir::Program program = load_program(path);
+  std::cout << "# " << path << ": " << summary(program) << "\n" << ir::to_text(program);
+}
+
+void show_file(const fs::path& path) {
+  if (path.extension() == ".safetensors") return show_tensors(path);
+  if (path.extension() == ".json") {
+    std::cout << "# " << path.string() << "\n" << read_file(path) << "\n";
+    return;
+  }
+  show_program(path);
+}
+
+void show_folder(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  std::ranges::sort(files);
+  const auto known = [](const fs::path& p) {
+    const fs::path ext = p.extension();
+    return ext == ".safetensors" || ext == ".json" || ext == ".pb";
+  };
+  check_arg(std::ranges::any_of(files, known), "folder '", folder.string(),
+            "' holds no saved model or checkpoint (*.pb, *.safetensors, *.json)");
+  bool first = true;
+  for (const fs::path& path : files) {
+    if (!known(path)) continue;
+    if (!first) std::cout << "\n";
+    first = false;
+    show_file(path);
+  }
+}
+
+void show(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  check_arg(fs::exists(status), "there is no file '", path.string(), "'");
+  fs::is_directory(status) ? show_folder(path) : show_file(path);
+}
+
+}  // namespace
+
+void add_show(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("show", "A program, saved model or checkpoint as readable text");
+  auto file = std::make_shared<std::string>();
+  command
+      ->add_option("FILE", *file,
+                   "program (text or protobuf), .safetensors file, or folder of a saved model or "
+                   "checkpoint")
+      ->required();
+  command->footer(
+      "A program is printed in the text form, which can be edited and used in place of the file.\n"
+      "Tensors are listed with their range; 'not finite' counts NaN and Inf.\n\n"
+      "Examples:\n"
+      "  fleetx show model/program.pb\n"
+      "  fleetx show model/program.pb > edited.txt && fleetx plan edited.txt --batch 32\n"
+      "  fleetx show checkpoints/step-1000\n");
+  command->callback([file] { show(*file); });
+}
+
+}  // namespace fleetx::tools
