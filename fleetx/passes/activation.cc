@@ -27,6 +27,11 @@ void fuse_forward(Graph& g, Node op, const ActFusion& fusion) {
   g.set_attr(op, "act", type);
 }
 
+bool has_slot(const std::vector<ir::SlotDef>& slots, std::string_view name) {
+  return std::any_of(slots.begin(), slots.end(),
+                     [&](const ir::SlotDef& slot) { return slot.name == name; });
+}
+
 // Does `grad` read the arguments and results of exactly this forward op?
 bool is_grad_of(const ir::Op& grad, const ir::Op& forward) {
   const auto same_slot = [&](const std::vector<ir::SlotDef>& defs,
@@ -64,7 +69,7 @@ void fuse_backward(Graph& g, Node grad, const ActFusion& fusion) {
   if (!g.unchanged(dout.front(), act_grad, grad)) return;
 
   g.erase(act_grad);
-  g.set_inputs(grad, "out", out);
+  if (has_slot(grad->def->inputs, "out")) g.set_inputs(grad, "out", out);
   g.set_inputs(grad, "dout", dout);
   g.set_attr(grad, "act", *act);
 }

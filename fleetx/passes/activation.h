@@ -12,7 +12,7 @@ namespace fleetx::passes {
 struct ActFusion {
   std::string_view op;                      // has the attribute `act`, "" by default
   std::set<std::string, std::less<>> acts;  // activations it can take over
-  std::string_view grad = "";               // backward op with `act`, `out`, `dout`; "": has none
+  std::string_view grad = "";  // backward op with `act`; "": the activation's own stays
   bool (*accepts)(const ir::Program&, const ir::Op&) = nullptr;  // a further condition on the op
 };
 
@@ -20,7 +20,8 @@ struct ActFusion {
 //   out = relu(y)
 // and, where `grad` is given, for the same op:
 //   dy = relu_grad(out, dout)
-//   dx = op_grad(..., dy)    dx = op_grad(..., out, dout) {act="relu"}
+//   dx = op_grad(..., dy)    dx = op_grad(..., out, dout) {act="relu"}   (out only where it takes
+//   it)
 // An activation whose gradient reads y keeps y alive and is left alone.
 void fuse_activation(Graph& g, const ActFusion& fusion);
 

@@ -6,10 +6,10 @@
 //     y, m, v, sm, si = batch_norm(x, s, b, m, v)
 //     out = relu(y)
 //     dy = relu_grad(out, dout)
-//     dx, ds, db = batch_norm_grad(x, s, b, sm, si, _, dy)
+//     dx, ds, db = batch_norm_grad(x, s, b, sm, si, dy)
 //   after
 //     out, m, v, sm, si = batch_norm(x, s, b, m, v) {act="relu"}
-//     dx, ds, db = batch_norm_grad(x, s, b, sm, si, out, dout) {act="relu"}
+//     dx, ds, db = batch_norm_grad(x, s, b, sm, si, dout) {act="relu"}
 //
 // Not where y has another reader, or is fetched. Where only the gradient of y has another reader,
 // the backward ops stay.

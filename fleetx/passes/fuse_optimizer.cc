@@ -24,7 +24,7 @@ using Node = Graph::Node;
 
 // The value that an empty list stands for; other lists must be empty in all updates or in none.
 const std::map<std::string, double, std::less<>> kFallbacks = {
-    {"l1", 0.0}, {"l2", 0.0}, {"lr_factors", 1.0}};
+    {"l1", 0.0}, {"l2", 0.0}, {"lr_factors", 1.0}, {"with_decay", 1.0}};
 
 bool is_list(const ir::Attr& attr) { return attr.type() >= ir::AttrType::kInts; }
 

@@ -1,0 +1,51 @@
+#include "fleetx/base/mesh.h"
+
+#include <gtest/gtest.h>
+
+#include "fleetx/base/error.h"
+
+namespace fleetx {
+namespace {
+
+using Ranks = std::vector<int>;
+
+TEST(Mesh, OneRankHasNoAxes) {
+  const Mesh mesh;
+  EXPECT_EQ(mesh.world(), 1);
+  EXPECT_EQ(mesh.rank(), 0);
+  EXPECT_FALSE(mesh.has("dp"));
+  EXPECT_THROW(mesh.size("dp"), Error);
+}
+
+TEST(Mesh, LastAxisVariesFastest) {
+  const Mesh mesh({{"pp", 2}, {"dp", 4}}, 5);
+  EXPECT_EQ(mesh.world(), 8);
+  EXPECT_EQ(mesh.coordinate("pp"), 1);
+  EXPECT_EQ(mesh.coordinate("dp"), 1);
+  EXPECT_EQ(mesh.group("dp"), (Ranks{4, 5, 6, 7}));
+  EXPECT_EQ(mesh.group("pp"), (Ranks{1, 5}));
+}
+
+TEST(Mesh, GroupsOfAnAxisPartitionTheRanks) {
+  for (const char* axis : {"a", "b", "c"}) {
+    std::vector<int> seen(24, 0);
+    for (int rank = 0; rank < 24; ++rank) {
+      const Mesh mesh({{"a", 2}, {"b", 3}, {"c", 4}}, rank);
+      const Ranks group = mesh.group(axis);
+      EXPECT_EQ(group[static_cast<size_t>(mesh.coordinate(axis))], rank);
+      if (mesh.coordinate(axis) == 0)
+        for (const int r : group) ++seen[static_cast<size_t>(r)];
+    }
+    EXPECT_EQ(seen, std::vector<int>(24, 1)) << axis;
+  }
+}
+
+TEST(Mesh, RefusesNonsense) {
+  EXPECT_THROW(Mesh({{"dp", 0}}, 0), Error);
+  EXPECT_THROW(Mesh({{"dp", 2}}, 2), Error);
+  EXPECT_THROW(Mesh({{"dp", 2}}, -1), Error);
+  EXPECT_THROW(Mesh({{"dp", 2}, {"dp", 2}}, 0), Error);
+}
+
+}  // namespace
+}  // namespace fleetx
