@@ -26,6 +26,7 @@ void matmul_to_fc(Graph& g, Node matmul) {
   const ir::Names x = matmul->in("x"), w = matmul->in("y");
   const int rank = p.var(x.front()).type.shape.rank();
   if (rank < 2 || p.var(w.front()).type.shape.rank() != 2) return;
+  if (p.var(x.front()).type.dtype != f32) return;  // all that fc computes in
   if (matmul->attr<bool>("transpose_x") || matmul->attr<bool>("transpose_y") ||
       matmul->attr<double>("alpha") != 1.0)
     return;
