@@ -1,0 +1,229 @@
+// What the optimizer ops share. Their slots are lists, so that one op can update all parameters of
+// a program in one sweep:
+//
+//   momentum(param*, grad*, velocity*, lr, scale?) -> param_out*, velocity_out* {mu, nesterov, ...}
+//
+// Outputs are the variables of the inputs, updated in place. All optimizer ops have the lists
+// lr_factors, l1 and l2 (and some of them with_decay): one value per parameter, or none at all,
+// which means 1, 0, 0 (and 1). lr is multiplied by lr_factors[i], the gradient that a rule sees is
+// scale * grad + l2 * param + l1 * sign(param).
+//
+// An update is element-wise, so it works in whatever layout the parameter has; a rule must map
+// zeros to zeros, because padding stays zero. With a sparse gradient only the rows that it names
+// are touched, each once with the sum of its gradients (lazy mode).
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fleetx/kernel/op.h"
+#include "fleetx/ops/blocks.h"
+#include "fleetx/ops/sparse_rows.h"
+
+namespace fleetx::ops {
+
+// A registrar with the common slots and attributes. `states` have one variable per parameter, of
+// its shape; those that end in "_pow" have the shape [1].
+ir::OpRegistrar optimizer_op(std::string type, const std::vector<std::string>& states);
+void infer_update(ir::Infer& c);
+// For optimizers that need the norm of the whole parameter.
+void check_dense(const ir::Infer& c);
+void check_positive(const ir::Infer& c, std::string_view attr);
+// Element i of a list attribute with one value per parameter, or `fallback` where it is empty.
+double per_parameter(const kernel::Prepare& p, std::string_view attr, size_t i, double fallback);
+
+struct Decay {
+  float scale, l1, l2;
+  float operator()(float g, float p) const {
+    return scale * g + l2 * p + ((p > 0 ? l1 : 0.0f) - (p < 0 ? l1 : 0.0f));
+  }
+};
+
+// What a rule may use to set up its step.
+struct StepArgs {
+  float lr;
+  float beta1_pow = 0, beta2_pow = 0;  // of rules with kPowers
+  double norm_param = 0, norm = 0;  // of rules with kNorms: of the parameter and what it measures
+};
+
+// A Rule is made once per parameter: Rule(const Prepare&, size_t i). It has
+//   kStates  names of the state slots (input <name>, output <name>_out),
+//   kPowers  whether it has beta1_pow and beta2_pow, and then members beta1 and beta2,
+//   kNorms   whether a pass over the whole parameter comes before the update,
+//   step(const StepArgs&)     gives a function (float& p, float g, float& state...) that updates
+//   one
+//                             element,
+//   measure(const StepArgs&)  with kNorms: a function (float p, float g, float& state...) that
+//                             returns the value to take the norm of.
+template <class Rule>
+class UpdateKernel final : public kernel::Kernel {
+ public:
+  explicit UpdateKernel(kernel::Prepare& p) : lr_(p.input("lr")), scale_(p.input("scale")) {
+    const size_t n = p.count("param");
+    params_.reserve(n);
+    std::vector<int64_t> lengths;
+    for (size_t i = 0; i < n; ++i) {
+      params_.emplace_back(p, i);
+      lengths.push_back(!params_.back().merge ? p.in("param", i).stored() : 0);
+    }
+    blocks_ = Blocks(lengths);
+    if constexpr (Rule::kNorms) squares_.resize(blocks_.size());
+  }
+
+  void run(const kernel::Run& r) override {
+    const float lr = *r.in<float>(lr_);
+    const float scale = scale_ ? *r.in<float>(scale_) : 1.0f;
+    for (Param& param : params_) param.bind(r, lr, scale);
+    if constexpr (Rule::kNorms) measure();
+    for (Param& param : params_) param.step = param.rule.step(param.args);
+    blocks_.for_each([&](size_t, const Block& b) {
+      const Param& param = params_[b.array];
+      update(param.step, param.decay, param.at(b.begin), b.end - b.begin);
+    });
+    for (const Param& param : params_)
+      if (param.merge) update_rows(r, param);
+    if constexpr (Rule::kPowers) {
+      for (const Param& param : params_) {
+        *r.out<float>(param.powers[0]) *= param.rule.beta1;
+        *r.out<float>(param.powers[1]) *= param.rule.beta2;
+      }
+    }
+  }
+
+  std::string_view implementation() const override { return "sweep"; }
+
+ private:
+  static constexpr size_t kCount = Rule::kStates.size();
+  using Step = decltype(std::declval<const Rule&>().step(StepArgs{}));
+  using States = std::make_index_sequence<kCount>;
+
+  struct Pointers {
+    float* p;
+    const float* g;
+    std::array<float*, kCount> s;
+  };
+
+  struct Param {
+    Param(kernel::Prepare& p, size_t i)
+        : rule(p, i),
+          lr_factor(static_cast<float>(per_parameter(p, "lr_factors", i, 1.0))),
+          decay{1.0f, static_cast<float>(per_parameter(p, "l1", i, 0.0)),
+                static_cast<float>(per_parameter(p, "l2", i, 0.0))} {
+      const bool sparse = p.in("grad", i).kind == ir::VarKind::kSparseRows;
+      const Layout layout = sparse ? Layout::plain() : p.in("param", i).layout;
+      const auto bind_state = [&](std::string_view name, const Layout& wanted) {
+        p.input(name, i, wanted);
+        return p.output(str(name, "_out"), i, wanted);
+      };
+      param = bind_state("param", layout);
+      grad = p.input("grad", i, layout);
+      for (size_t k = 0; k < kCount; ++k) states[k] = bind_state(Rule::kStates[k], layout);
+      if constexpr (Rule::kPowers)
+        powers = {bind_state("beta1_pow", Layout::plain()),
+                  bind_state("beta2_pow", Layout::plain())};
+      if (!sparse) return;
+      const Shape& shape = p.in("param", i).shape;
+      capacity = p.in("grad", i).rows;
+      width = shape.numel(1, shape.rank());
+      merge.emplace(p, capacity, width);
+    }
+
+    void bind(const kernel::Run& r, float lr, float scale) {
+      data.p = r.out<float>(param);
+      data.g = !merge ? r.in<float>(grad) : nullptr;
+      for (size_t k = 0; k < kCount; ++k) data.s[k] = r.out<float>(states[k]);
+      decay.scale = scale;
+      args.lr = lr * lr_factor;
+      if constexpr (Rule::kPowers) {
+        args.beta1_pow = *r.out<float>(powers[0]);
+        args.beta2_pow = *r.out<float>(powers[1]);
+      }
+    }
+
+    Pointers at(int64_t offset, const float* gradient = nullptr) const {
+      Pointers out = data;
+      out.p += offset;
+      out.g = gradient ? gradient : data.g + offset;
+      for (float*& s : out.s) s += offset;
+      return out;
+    }
+
+    Rule rule;
+    Step step{};
+    StepArgs args{};
+    float lr_factor;
+    Decay decay;
+    kernel::Slot param, grad;
+    std::array<kernel::Slot, kCount> states;
+    std::array<kernel::Slot, 2> powers;
+    Pointers data{};
+    int64_t capacity = 0, width = 0;
+    std::optional<MergeRows> merge;  // where the gradient is sparse
+  };
+
+  static void update(const Step& step, const Decay& decay, const Pointers& at, int64_t n) {
+    vectorized([=] { update_elements(step, decay, at, n, States{}); });
+  }
+
+  // By value: as locals the coefficients stay in registers, a reference might alias the stores.
+  template <size_t... K>
+  static void update_elements(const Step step, const Decay decay, const Pointers at, int64_t n,
+                              std::index_sequence<K...>) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) step(at.p[i], decay(at.g[i], at.p[i]), at.s[K][i]...);
+  }
+
+  void update_rows(const kernel::Run& r, const Param& param) {
+    const kernel::SparseRows rows = r.rows(param.grad, param.capacity);
+    param.merge->for_each(r, rows, [&](int, int64_t id, const float* g) {
+      update(param.step, param.decay, param.at(id * param.width, g), param.width);
+    });
+  }
+
+  using Squares = std::pair<double, double>;
+
+  void measure() {
+    blocks_.for_each([&](size_t index, const Block& b) {
+      const Param& param = params_[b.array];
+      const auto measure = param.rule.measure(param.args);
+      vectorized(
+          [=, decay = param.decay, at = param.at(b.begin), n = b.end - b.begin,
+           out = &squares_[index]] { *out = measure_elements(measure, decay, at, n, States{}); });
+    });
+    for (Param& param : params_) param.args.norm_param = param.args.norm = 0;
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      StepArgs& args = params_[blocks_[b].array].args;
+      args.norm_param += squares_[b].first;
+      args.norm += squares_[b].second;
+    }
+    for (Param& param : params_) {
+      param.args.norm_param = std::sqrt(param.args.norm_param);
+      param.args.norm = std::sqrt(param.args.norm);
+    }
+  }
+
+  template <class Measure, size_t... K>
+  static Squares measure_elements(const Measure measure, const Decay decay, const Pointers at,
+                                  int64_t n, std::index_sequence<K...>) {
+    double a = 0, b = 0;
+#pragma omp simd reduction(+ : a, b)
+    for (int64_t i = 0; i < n; ++i) {
+      const double x = at.p[i];
+      const double y = measure(at.p[i], decay(at.g[i], at.p[i]), at.s[K][i]...);
+      a += x * x;
+      b += y * y;
+    }
+    return {a, b};
+  }
+
+  std::vector<Param> params_;
+  kernel::Slot lr_, scale_;
+  Blocks blocks_;
+  std::vector<Squares> squares_;
+};
+
+}  // namespace fleetx::ops
