@@ -13,6 +13,7 @@
 // are touched, each once with the sum of its gradients (lazy mode).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -68,7 +69,7 @@ class UpdateKernel final : public kernel::Kernel {
     std::vector<int64_t> lengths;
     for (size_t i = 0; i < n; ++i) {
       params_.emplace_back(p, i);
-      lengths.push_back(!params_.back().merge ? p.in("param", i).stored() : 0);
+      lengths.push_back(params_.back().merge ? 0 : params_.back().stored);
     }
     blocks_ = Blocks(lengths);
     if constexpr (Rule::kNorms) squares_.resize(blocks_.size());
@@ -88,8 +89,8 @@ class UpdateKernel final : public kernel::Kernel {
       if (param.merge) update_rows(r, param);
     if constexpr (Rule::kPowers) {
       for (const Param& param : params_) {
-        *r.out<float>(param.powers[0]) *= param.rule.beta1;
-        *r.out<float>(param.powers[1]) *= param.rule.beta2;
+        *r.out<float>(param.powers[0].out) *= param.rule.beta1;
+        *r.out<float>(param.powers[1].out) *= param.rule.beta2;
       }
     }
   }
@@ -107,6 +108,15 @@ class UpdateKernel final : public kernel::Kernel {
     std::array<float*, kCount> s;
   };
 
+  struct InOut {
+    kernel::Slot in, out;
+    // Where the plan had to convert a state between layouts, output and input are not one memory.
+    float* updated(const kernel::Run& r, int64_t n) const {
+      if (r.raw(in) != r.raw(out)) std::copy_n(r.in<float>(in), n, r.out<float>(out));
+      return r.out<float>(out);
+    }
+  };
+
   struct Param {
     Param(kernel::Prepare& p, size_t i)
         : rule(p, i),
@@ -115,9 +125,9 @@ class UpdateKernel final : public kernel::Kernel {
                 static_cast<float>(per_parameter(p, "l2", i, 0.0))} {
       const bool sparse = p.in("grad", i).kind == ir::VarKind::kSparseRows;
       const Layout layout = sparse ? Layout::plain() : p.in("param", i).layout;
+      stored = layout.stored(p.in("param", i).shape);
       const auto bind_state = [&](std::string_view name, const Layout& wanted) {
-        p.input(name, i, wanted);
-        return p.output(str(name, "_out"), i, wanted);
+        return InOut{p.input(name, i, wanted), p.output(str(name, "_out"), i, wanted)};
       };
       param = bind_state("param", layout);
       grad = p.input("grad", i, layout);
@@ -133,14 +143,14 @@ class UpdateKernel final : public kernel::Kernel {
     }
 
     void bind(const kernel::Run& r, float lr, float scale) {
-      data.p = r.out<float>(param);
-      data.g = !merge ? r.in<float>(grad) : nullptr;
-      for (size_t k = 0; k < kCount; ++k) data.s[k] = r.out<float>(states[k]);
+      data.p = param.updated(r, stored);
+      data.g = merge ? nullptr : r.in<float>(grad);
+      for (size_t k = 0; k < kCount; ++k) data.s[k] = states[k].updated(r, stored);
       decay.scale = scale;
       args.lr = lr * lr_factor;
       if constexpr (Rule::kPowers) {
-        args.beta1_pow = *r.out<float>(powers[0]);
-        args.beta2_pow = *r.out<float>(powers[1]);
+        args.beta1_pow = *powers[0].updated(r, 1);
+        args.beta2_pow = *powers[1].updated(r, 1);
       }
     }
 
@@ -157,11 +167,12 @@ class UpdateKernel final : public kernel::Kernel {
     StepArgs args{};
     float lr_factor;
     Decay decay;
-    kernel::Slot param, grad;
-    std::array<kernel::Slot, kCount> states;
-    std::array<kernel::Slot, 2> powers;
+    kernel::Slot grad;
+    InOut param;
+    std::array<InOut, kCount> states;
+    std::array<InOut, 2> powers;
     Pointers data{};
-    int64_t capacity = 0, width = 0;
+    int64_t stored = 0, capacity = 0, width = 0;
     std::optional<MergeRows> merge;  // where the gradient is sparse
   };
 
