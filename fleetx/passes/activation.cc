@@ -59,7 +59,7 @@ void fuse_backward(Graph& g, Node grad, const ActFusion& fusion) {
   const auto act = std::find_if(fusion.acts.begin(), fusion.acts.end(), [&](const std::string& a) {
     return act_grad->type() == a + "_grad";
   });
-  if (act == fusion.acts.end()) return;
+  if (act == fusion.acts.end() || !has_slot(act_grad->def->inputs, "out")) return;
 
   const ir::Names out = act_grad->in("out"), dout = act_grad->in("dout");
   const Node forward = g.producer(out.front());
