@@ -114,21 +114,20 @@ void merge(Graph& g, const std::vector<Node>& updates) {
                              .role = last->role,
                              .name = last->name,
                              .loc = last->loc};
-  const auto gather = [&](const std::vector<ir::SlotDef>& defs, auto slots, auto& into) {
+  const auto gather = [&](const std::vector<ir::SlotDef>& defs,
+                          std::vector<ir::Names> ir::Op::*slots, auto& into) {
     for (size_t s = 0; s < defs.size(); ++s) {
-      ir::Names names = slots(*last)[s];
-      if (defs[s].arity == ir::Arity::kMany) {
-        names.clear();
-        for (const Node op : updates)
-          names.insert(names.end(), slots(*op)[s].begin(), slots(*op)[s].end());
+      const bool shared = defs[s].arity != ir::Arity::kMany;
+      ir::Names names;
+      for (const Node op : shared ? std::vector<Node>{last} : updates) {
+        const ir::Names& more = ((*op).*slots)[s];
+        names.insert(names.end(), more.begin(), more.end());
       }
       into.emplace_back(defs[s].name, std::move(names));
     }
   };
-  gather(
-      last->def->inputs, [](const ir::Op& op) { return op.inputs; }, merged.inputs);
-  gather(
-      last->def->outputs, [](const ir::Op& op) { return op.outputs; }, merged.outputs);
+  gather(last->def->inputs, &ir::Op::inputs, merged.inputs);
+  gather(last->def->outputs, &ir::Op::outputs, merged.outputs);
   for (auto& [name, attr] : merged.attrs)
     if (is_list(attr)) attr = merged_list(name, updates);
 
