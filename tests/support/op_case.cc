@@ -43,16 +43,33 @@ void expect_near(const Tensor& got, const Tensor& want, double tolerance, const 
 
 }  // namespace
 
-std::map<std::string, std::vector<OpCase>>& op_cases() {
-  static std::map<std::string, std::vector<OpCase>> cases;
-  return cases;
+namespace {
+
+using Fill = std::pair<std::string, std::function<void(Cases&)>>;
+
+std::vector<Fill>& fills() {
+  static std::vector<Fill> list;
+  return list;
 }
 
+}  // namespace
+
 AddCases::AddCases(std::string op, std::function<void(Cases&)> fill) {
-  Cases cases;
-  fill(cases);
-  auto& list = op_cases()[op];
-  list.insert(list.end(), cases.list.begin(), cases.list.end());
+  fills().emplace_back(std::move(op), std::move(fill));
+}
+
+const std::map<std::string, std::vector<OpCase>>& op_cases() {
+  static const auto all = [] {
+    std::map<std::string, std::vector<OpCase>> cases;
+    for (const auto& [op, fill] : fills()) {
+      Cases more;
+      fill(more);
+      auto& list = cases[op];
+      list.insert(list.end(), more.list.begin(), more.list.end());
+    }
+    return cases;
+  }();
+  return all;
 }
 
 Tensor random(Shape shape, uint64_t salt, float low, float high) {

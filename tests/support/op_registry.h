@@ -1,4 +1,4 @@
-// All registered op cases, by op.
+// All op cases by op. Made on the first call, because large inputs take time.
 #pragma once
 
 #include <map>
@@ -9,6 +9,6 @@
 
 namespace fleetx::testing {
 
-std::map<std::string, std::vector<OpCase>>& op_cases();
+const std::map<std::string, std::vector<OpCase>>& op_cases();
 
 }  // namespace fleetx::testing
