@@ -60,7 +60,7 @@ struct OpCase {
   std::vector<std::string> constants = {};
   // From the input tensors (flattened in order) to the outputs in slot order. An undefined Tensor:
   // do not compare.
-  std::function<Tensors(const Tensors&)> reference;
+  std::function<Tensors(const Tensors&)> reference = nullptr;
   double tolerance = 1e-5;       // |got - want| <= tolerance * (1 + |want|)
   double grad_tolerance = 1e-2;  // the same for gradients; f32 central differences are rough
   double epsilon = 1e-2;         // step of the differences
