@@ -105,8 +105,9 @@ class Layouts : public ::testing::TestWithParam<int64_t> {};
 TEST_P(Layouts, BlockedEqualsRowMajor) {
   int blocked = 0;
   const Tensors got = train(GetParam(), {}, &blocked), want = train(GetParam(), {"layout"});
-  if (cpu::best_isa() >= cpu::Isa::kAvx2)  // below, oneDNN blocks only what needs no padding
+  if (cpu::best_isa() >= cpu::Isa::kAvx2) {  // below, oneDNN blocks only what needs no padding
     EXPECT_GT(blocked, 10) << "nothing was blocked, so nothing was compared";
+  }
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i)
     expect_close(got[i], want[i], 2e-4, str("fetch ", i, " with ", GetParam(), " channels"));
