@@ -14,6 +14,7 @@
 
 #include "fleetx/base/simd.h"
 #include "fleetx/ir/attr.h"
+#include "fleetx/kernel/kernel.h"
 
 namespace fleetx {
 
@@ -35,6 +36,10 @@ struct RegisterLoop {
 // Null where the op has no loop for this dtype (or at all).
 std::unique_ptr<ElementLoop> make_element_loop(std::string_view type, const ir::Attrs& attrs,
                                                DType dtype);
+
+// The kernel of an op whose inputs and output have one shape and dtype: its loop over all of them,
+// in whatever layout they come.
+std::unique_ptr<kernel::Kernel> make_element_kernel(kernel::Prepare& p);
 
 namespace detail {
 

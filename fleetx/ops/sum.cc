@@ -161,7 +161,8 @@ FLEETX_OP(sum)
     .grad(grad)
     .cost(cost)
     .kernel(make)
-    .in_place("out", "xs");
+    .in_place("out", "xs")
+    .element_wise();
 
 }  // namespace
 }  // namespace fleetx

@@ -1,0 +1,221 @@
+// dropout: each element is kept with probability 1 - p; mask (u8) says which.
+//   mode="upscale_in_train"     training: out = x * mask / (1 - p),   test: out = x
+//   mode="downscale_in_infer"   training: out = x * mask,             test: out = x * (1 - p)
+// Element i is kept or not by number rank * numel + i of the random stream (seed, name of out,
+// step), so `rank` workers with equal shares of a batch draw what one worker draws for the whole of
+// it, and a recomputed dropout draws the same again. In a test mask is all ones.
+//
+// dropout_grad: dx = dout * mask (* 1 / (1 - p)); x is not kept.
+#include <array>
+#include <cmath>
+
+#include "fleetx/base/simd.h"
+#include "fleetx/base/threads.h"
+#include "fleetx/kernel/op.h"
+
+namespace fleetx {
+namespace {
+
+bool upscales(const ir::Op& op) { return op.attr<std::string>("mode") == "upscale_in_train"; }
+
+void infer(ir::Infer& c) {
+  const ir::TensorType& x = c.in("x");
+  c.check(x.dtype == f32 || x.dtype == f64, c.show("x"), "; expected f32 or f64");
+  const auto p = c.attr<double>("p");
+  c.check(p >= 0 && p <= 1, "p is ", p, "; must be between 0 and 1");
+  const auto mode = c.attr<std::string>("mode");
+  c.check(mode == "upscale_in_train" || mode == "downscale_in_infer", "mode is \"", mode,
+          "\"; expected \"upscale_in_train\" or \"downscale_in_infer\"");
+  c.check(c.attr<int64_t>("rank") >= 0, "rank is ", c.attr<int64_t>("rank"));
+  if (c.has("step"))
+    c.check(c.in("step").dtype == i64 && c.in("step").shape.numel() == 1, c.show("step"),
+            "; expected i64[1]");
+  c.out("out") = x;
+  c.out("mask") = {u8, x.shape};
+}
+
+void infer_grad(ir::Infer& c) {
+  c.check(c.in("mask").dtype == u8 && c.in("mask").shape == c.in("dout").shape, c.show("mask"),
+          ", but ", c.show("dout"));
+  c.out("dx") = c.in("dout");
+}
+
+void grad(ir::Grad& g) {
+  const auto p = g.attr<double>("p");
+  if (g.attr<bool>("is_test")) {
+    g.set("x", g.op("scale", {{"x", g.dout("out")}}, {{"scale", upscales(g.op()) ? 1.0 : 1 - p}},
+                    {{"out", g.dx("x")}}));
+    return;
+  }
+  g.set("x", g.op("dropout_grad", {{"mask", g.out("mask")}, {"dout", g.dout("out")}},
+                  {{"p", p}, {"mode", g.attr<std::string>("mode")}}, {{"dx", g.dx("x")}}));
+}
+
+// Where p is 1 nothing is kept, whatever the factor.
+double kept_scale(const kernel::Prepare& p) {
+  const auto drop = p.attr<double>("p");
+  return upscales(p.op()) && drop < 1 ? 1 / (1 - drop) : 1.0;
+}
+
+template <class T>
+class DropoutKernel final : public kernel::Kernel {
+ public:
+  explicit DropoutKernel(kernel::Prepare& p)
+      : stream_(p.random_stream()),
+        // A word below the threshold drops the element; as a 64-bit number it can also be "all".
+        threshold_(static_cast<uint64_t>(std::llround(p.attr<double>("p") * 0x1p32))),
+        scale_(kept_scale(p)),
+        first_(static_cast<uint64_t>(p.attr<int64_t>("rank") * p.in("x").numel())),
+        x_(p.input("x")),
+        step_(p.input("step")),
+        out_(p.output("out")),
+        mask_(p.output("mask")),
+        n_(p.in("x").numel()) {}
+
+  void run(const kernel::Run& r) override {
+    const int64_t* step = r.in<int64_t>(step_);
+    const Philox random = stream_.at(step ? static_cast<uint64_t>(*step) : 0);
+    const T* x = r.in<T>(x_);
+    T* out = r.out<T>(out_);
+    uint8_t* mask = r.out<uint8_t>(mask_);
+    const auto scale = static_cast<T>(scale_);
+    const uint64_t threshold = threshold_, first = first_;
+    parallel_for(n_, 1 << 14, [=](int64_t begin, int64_t end) {
+      vectorized([=] {
+        std::array<uint32_t, kChunk + 4> words;
+        const bool all = threshold > UINT32_MAX;
+        const auto limit = static_cast<uint32_t>(threshold);
+        for (int64_t at = begin; at < end; at += kChunk) {
+          const int64_t n = std::min(kChunk, end - at);
+          const uint64_t index = first + static_cast<uint64_t>(at), skip = index % 4;
+          random.blocks(index / 4, kChunk / 4 + 1, words.data());
+          const uint32_t* word = words.data() + skip;
+#pragma GCC ivdep
+          for (int64_t i = 0; i < n; ++i) {
+            const bool keep = !all & (word[i] >= limit);
+            mask[at + i] = keep ? 1 : 0;
+            const T value = x[at + i] * scale;
+            out[at + i] = keep ? value : T{0};
+          }
+        }
+      });
+    });
+  }
+
+ private:
+  static constexpr int64_t kChunk = 508;  // 127 blocks, and one more where it starts inside a block
+  kernel::RandomStream stream_;
+  uint64_t threshold_;
+  double scale_;
+  uint64_t first_;
+  kernel::Slot x_, step_, out_, mask_;
+  int64_t n_;
+};
+
+template <class T>
+class TestKernel final : public kernel::Kernel {
+ public:
+  explicit TestKernel(kernel::Prepare& p)
+      : scale_(upscales(p.op()) ? 1.0 : 1 - p.attr<double>("p")),
+        x_(p.input("x")),
+        out_(p.output("out")),
+        mask_(p.output("mask")),
+        n_(p.in("x").numel()) {
+    p.input("step");
+  }
+
+  void run(const kernel::Run& r) override {
+    const T* x = r.in<T>(x_);
+    T* out = r.out<T>(out_);
+    uint8_t* mask = r.out<uint8_t>(mask_);
+    const auto scale = static_cast<T>(scale_);
+    parallel_for(n_, 1 << 14, [=](int64_t begin, int64_t end) {
+      vectorized([=] {
+        std::fill(mask + begin, mask + end, uint8_t{1});
+#pragma GCC ivdep
+        for (int64_t i = begin; i < end; ++i) out[i] = x[i] * scale;
+      });
+    });
+  }
+
+ private:
+  double scale_;
+  kernel::Slot x_, out_, mask_;
+  int64_t n_;
+};
+
+template <class T>
+class DropoutGradKernel final : public kernel::Kernel {
+ public:
+  explicit DropoutGradKernel(kernel::Prepare& p)
+      : scale_(kept_scale(p)),
+        mask_(p.input("mask")),
+        dout_(p.input("dout")),
+        dx_(p.output("dx")),
+        n_(p.in("dout").numel()) {}
+
+  void run(const kernel::Run& r) override {
+    const uint8_t* mask = r.in<uint8_t>(mask_);
+    const T* dout = r.in<T>(dout_);
+    T* dx = r.out<T>(dx_);
+    const auto scale = static_cast<T>(scale_);
+    parallel_for(n_, 1 << 14, [=](int64_t begin, int64_t end) {
+      vectorized([=] {
+#pragma GCC ivdep
+        for (int64_t i = begin; i < end; ++i) {
+          const T value = dout[i] * scale;
+          dx[i] = mask[i] != 0 ? value : T{0};
+        }
+      });
+    });
+  }
+
+ private:
+  double scale_;
+  kernel::Slot mask_, dout_, dx_;
+  int64_t n_;
+};
+
+std::unique_ptr<kernel::Kernel> make(kernel::Prepare& p) {
+  const bool is_double = p.in("x").dtype == f64;
+  if (p.attr<bool>("is_test")) {
+    if (is_double) return std::make_unique<TestKernel<double>>(p);
+    return std::make_unique<TestKernel<float>>(p);
+  }
+  if (is_double) return std::make_unique<DropoutKernel<double>>(p);
+  return std::make_unique<DropoutKernel<float>>(p);
+}
+
+std::unique_ptr<kernel::Kernel> make_grad(kernel::Prepare& p) {
+  if (p.in("dout").dtype == f64) return std::make_unique<DropoutGradKernel<double>>(p);
+  return std::make_unique<DropoutGradKernel<float>>(p);
+}
+
+FLEETX_OP(dropout)
+    .input("x")
+    .input("step", ir::Arity::kOptional)
+    .output("out")
+    .output("mask")
+    .attr("p", 0.5)
+    .attr("is_test", false)
+    .attr("mode", "upscale_in_train")
+    .attr("seed", 0)
+    .attr("rank", 0)
+    .infer(infer)
+    .grad(grad)
+    .kernel(make)
+    .random()
+    .in_place("out", "x");
+
+FLEETX_OP(dropout_grad)
+    .input("mask")
+    .input("dout")
+    .output("dx")
+    .attr("p", 0.5)
+    .attr("mode", "upscale_in_train")
+    .infer(infer_grad)
+    .kernel(make_grad)
+    .in_place("dx", "dout");
+
+}  // namespace
+}  // namespace fleetx
