@@ -34,8 +34,8 @@ bool needed(const Graph& g, Graph::Node op) {
 }  // namespace
 
 // Later ops are gone already when an op is looked at, so the readers that are left are needed ones.
-void dce(ir::Program& program, const ir::Names& keep) {
-  Graph g(program, keep);
+void dce(ir::Program& program, const Options& options) {
+  Graph g(program, options.keep);
   for (auto op = g.end(); op != g.begin();) {
     --op;
     if (!needed(g, op)) {

@@ -11,8 +11,8 @@
 
 namespace fleetx::passes {
 
-void fuse_add_relu(ir::Program& program, const ir::Names& keep) {
-  Graph g(program, keep);
+void fuse_add_relu(ir::Program& program, const Options& options) {
+  Graph g(program, options.keep);
   fuse_activation(g, {.op = "elementwise_add",
                       .acts = {"relu"},
                       .accepts = [](const ir::Program& p, const ir::Op& op) {

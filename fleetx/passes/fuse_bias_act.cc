@@ -54,8 +54,8 @@ void matmul_to_fc(Graph& g, Node matmul) {
 
 }  // namespace
 
-void fuse_bias_act(ir::Program& program, const ir::Names& keep) {
-  Graph g(program, keep);
+void fuse_bias_act(ir::Program& program, const Options& options) {
+  Graph g(program, options.keep);
   for (const Node matmul : g.ops("matmul")) matmul_to_fc(g, matmul);
   fuse_activation(g, {.op = "fc", .acts = {"gelu", "relu", "sigmoid", "tanh"}, .grad = "fc_grad"});
   fuse_activation(g, {.op = "conv2d", .acts = {"relu"}, .grad = "conv2d_grad"});

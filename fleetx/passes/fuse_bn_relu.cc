@@ -18,8 +18,8 @@
 
 namespace fleetx::passes {
 
-void fuse_bn_relu(ir::Program& program, const ir::Names& keep) {
-  Graph g(program, keep);
+void fuse_bn_relu(ir::Program& program, const Options& options) {
+  Graph g(program, options.keep);
   fuse_activation(g, {.op = "batch_norm", .acts = {"relu"}, .grad = "batch_norm_grad"});
   g.drop_orphans();
 }

@@ -137,8 +137,8 @@ void merge(Graph& g, const std::vector<Node>& updates) {
 
 }  // namespace
 
-void fuse_optimizer(ir::Program& program, const ir::Names& keep) {
-  Graph g(program, keep);
+void fuse_optimizer(ir::Program& program, const Options& options) {
+  Graph g(program, options.keep);
   std::map<std::string, std::vector<Node>> groups;
   for (Node op = g.begin(); op != g.end(); ++op)
     if (is_dense_update(program, *op)) groups[key_of(program, *op)].push_back(op);

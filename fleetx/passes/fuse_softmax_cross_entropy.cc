@@ -89,8 +89,8 @@ void fuse_backward(Graph& g, Node softmax_grad) {
 
 }  // namespace
 
-void fuse_softmax_cross_entropy(ir::Program& program, const ir::Names& keep) {
-  Graph g(program, keep);
+void fuse_softmax_cross_entropy(ir::Program& program, const Options& options) {
+  Graph g(program, options.keep);
   for (const Node softmax : g.ops("softmax")) fuse_forward(g, softmax);
   for (const Node softmax_grad : g.ops("softmax_grad")) fuse_backward(g, softmax_grad);
   g.drop_orphans();

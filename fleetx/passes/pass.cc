@@ -13,12 +13,15 @@ namespace {
 
 struct Pass {
   const char* name;
-  void (*run)(ir::Program&, const ir::Names& keep);
+  void (*run)(ir::Program&, const Options&);
 };
 
 constexpr Pass kPasses[] = {
     // First, so that no other pass looks at ops that go away, or is held back by their reads.
     {"dce", dce},
+    // Before the fusions, so that they know which shapes are equal; after dce, because what is dead
+    // need not be fed.
+    {"known_shapes", known_shapes},
     {"fuse_softmax_cross_entropy", fuse_softmax_cross_entropy},
     {"fuse_bn_relu", fuse_bn_relu},
     {"fuse_add_relu", fuse_add_relu},
@@ -55,7 +58,7 @@ std::vector<Report> run_local_passes(ir::Program& program, const Options& option
     if (report.skipped) continue;
 
     const auto start = std::chrono::steady_clock::now();
-    pass.run(program, options.keep);
+    pass.run(program, options);
     report.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.ops_after = program.ops().size();

@@ -8,6 +8,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fleetx/ir/program.h"
@@ -23,7 +24,9 @@ struct Report {
 };
 
 struct Options {
-  ir::Names keep = {};              // variables that must stay available: fetch targets
+  ir::Names keep = {};  // variables that must stay available: fetch targets
+  // What is fed, with all dimensions known; empty: nothing is known beyond the declarations.
+  std::vector<std::pair<std::string, ir::TensorType>> feeds = {};
   std::set<std::string> skip = {};  // names of passes to leave out
   std::string dump_dir = "";        // where to write NN.name.txt after each pass; "": nowhere
 };

@@ -107,6 +107,7 @@ class Planner {
   void run_passes() {
     passes::Options options;
     options.keep = fetch_;
+    options.feeds = feeds_;
     options.skip = options_.skip;
     for (const char* phase : kPhases) options.skip.erase(phase);
     options.dump_dir = options_.dump_dir;
