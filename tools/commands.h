@@ -7,6 +7,7 @@
 namespace fleetx::tools {
 
 void add_show(CLI::App& app);
+void add_plan(CLI::App& app);
 void add_doctor(CLI::App& app);
 
 }  // namespace fleetx::tools

@@ -32,6 +32,7 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(28);
   app.footer("`fleetx COMMAND --help` explains a command and shows examples.");
   add_show(app);
+  add_plan(app);
   add_doctor(app);
   try {
     check_command(app, argc, argv);
