@@ -10,6 +10,7 @@
 #include "fleetx/base/libraries.h"
 #include "fleetx/base/names.h"
 #include "fleetx/base/threads.h"
+#include "fleetx/data/fashion_mnist.h"
 #include "tools/commands.h"
 #include "tools/table.h"
 
@@ -78,6 +79,17 @@ void show_libraries() {
   table.print(std::cout);
 }
 
+void show_data(std::vector<std::string>& advice) {
+  std::cout << "Data sets\n  Fashion-MNIST       ";
+  try {
+    const data::FashionMnist test({.split = data::Split::kTest});
+    std::cout << "there (" << test.size() << " test images read)\n";
+  } catch (const Error& e) {
+    std::cout << "missing\n";
+    advice.emplace_back(e.what());
+  }
+}
+
 void show_variables() {
   Table table({{"  variable"}, {"value"}, {"meaning"}});
   for (const env::Known& known : env::known_variables())
@@ -87,6 +99,7 @@ void show_variables() {
 }
 
 void doctor() {
+  (void)num_threads();  // a wrong FLEETX_THREADS is to be the only thing that is said
   std::vector<std::string> advice;
   std::cout << "FleetX " << FLEETX_VERSION << "\n\n";
   show_cpu(advice);
@@ -94,6 +107,8 @@ void doctor() {
   show_memory(advice);
   std::cout << "\n";
   show_libraries();
+  std::cout << "\n";
+  show_data(advice);
   std::cout << "\n";
   show_variables();
   std::cout << "\n";

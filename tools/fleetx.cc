@@ -34,6 +34,7 @@ int run(int argc, char** argv) {
   add_show(app);
   add_plan(app);
   add_doctor(app);
+  add_make_flowers(app);
   try {
     check_command(app, argc, argv);
     app.parse(argc, argv);

@@ -121,7 +121,8 @@ void add_plan(CLI::App& app) {
   command->add_option("--fetch", c->fetch, "results that are asked for (default: all final ones)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--skip", c->skip, "passes and phases to leave out")->delimiter(',')
+  command->add_option("--skip", c->skip, "passes and phases to leave out")
+      ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--threads", c->threads, "compute threads")->check(CLI::Range(1, 1024));
   command->footer(

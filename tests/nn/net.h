@@ -11,6 +11,8 @@
 
 namespace fleetx::testing {
 
+using ir::Var;
+
 struct Net {
   ir::Program main, startup;
   ir::Builder b{main, startup};
