@@ -15,11 +15,15 @@ struct SampleProgram {
                           .shape = std::move(shape),
                           .init = {"uniform", {{"low", -0.5}, {"high", 0.5}}}});
     };
-    const ir::Var h = b.op(
-        "fc", {{"x", x}, {"w", weight("fc_0.w_0", {4, 8})}, {"bias", weight("fc_0.b_0", {8})}});
+    const auto fc = [&](const std::string& layer, const ir::Var& in, int64_t from, int64_t to) {
+      const auto guard = b.in_layer(layer);
+      return static_cast<ir::Var>(b.op("fc", {{"x", in},
+                                              {"w", weight(layer + ".w_0", {from, to})},
+                                              {"bias", weight(layer + ".b_0", {to})}}));
+    };
+    const ir::Var h = fc("fc_0", x, 4, 8);
     const ir::Var a = b.op("relu", {{"x", h}});
-    logits = b.op("fc",
-                  {{"x", a}, {"w", weight("fc_1.w_0", {8, 3})}, {"bias", weight("fc_1.b_0", {3})}});
+    logits = fc("fc_1", a, 8, 3);
     const ir::Var each = b.op("softmax_cross_entropy", {{"x", logits}, {"label", label}});
     loss = b.op("mean", {{"x", each}}, {}, {{"out", "loss"}});
   }
