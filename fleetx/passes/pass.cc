@@ -26,6 +26,8 @@ constexpr Pass kPasses[] = {
     {"fuse_bn_relu", fuse_bn_relu},
     {"fuse_add_relu", fuse_add_relu},
     {"fuse_bias_act", fuse_bias_act},
+    // After the fusions that know more about an op than that it is element-wise.
+    {"fuse_elementwise", fuse_elementwise},
     {"fuse_optimizer", fuse_optimizer},
 };
 
