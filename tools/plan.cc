@@ -113,7 +113,8 @@ void add_plan(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("plan", "How a program would run: kernels, layouts, memory");
   auto c = std::make_shared<PlanCommand>();
-  command->add_option("FILE", c->file, "program, text or protobuf")->required();
+  command->add_option("FILE", c->file, "program (text or protobuf), or folder of a saved model")
+      ->required();
   command->add_option("--batch", c->batch, "what stands for an unknown first dimension")
       ->check(CLI::Range(1, 1 << 24));
   command->add_option("--shape", c->shapes, "sizes of one data variable: NAME=8,3,224,224")
@@ -131,7 +132,7 @@ void add_plan(CLI::App& app) {
       "traffic, and the kernel that was chosen. Below stand the peak memory and the time each\n"
       "pass took. Nothing is run.\n\n"
       "Examples:\n"
-      "  fleetx plan model/program.pb --batch 32\n"
+      "  fleetx plan model --batch 32\n"
       "  fleetx plan train.txt --batch 8 --fetch loss --skip layout\n"
       "  fleetx plan bert.txt --shape words=8,128 --shape sentences=8,128\n");
   command->callback([c] { plan(*c); });

@@ -1,6 +1,7 @@
 #include "tools/program_file.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "fleetx/base/file.h"
 #include "fleetx/base/names.h"
@@ -10,7 +11,12 @@
 
 namespace fleetx::tools {
 
-ir::Program load_program(const std::string& path) {
+ir::Program load_program(const std::string& given) {
+  namespace fs = std::filesystem;
+  std::string path = given;
+  for (const char* name : {"model.pb", "main.pb"})
+    if (fs::is_directory(given) && fs::exists(fs::path(given) / name))
+      path = fs::path(given) / name;
   const std::string bytes = read_file(path);
   check_file(!bytes.empty(), path, ": the file is empty");
   const bool text = std::ranges::all_of(

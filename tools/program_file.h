@@ -7,7 +7,8 @@
 
 namespace fleetx::tools {
 
-// Text or protobuf: what it is shows in the bytes, not in the name.
+// Text or protobuf: what it is shows in the bytes, not in the name. Of a folder: the program of the
+// saved model, or the main one of the checkpoint.
 ir::Program load_program(const std::string& path);
 
 // "57 ops, 12 parameters (1.2 M values, 4.7 MiB), data: x f32[-1,784]"

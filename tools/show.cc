@@ -5,9 +5,10 @@
 #include <iostream>
 #include <limits>
 
-#include "fleetx/base/file.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/tensor/safetensors.h"
+#include "fleetx/train/checkpoint.h"
+#include "fleetx/train/sealed_folder.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
 #include "tools/table.h"
@@ -79,38 +80,39 @@ void show_program(const std::string& path) {
 }
 
 void show_file(const fs::path& path) {
-  if (path.extension() == ".safetensors") return show_tensors(path);
-  if (path.extension() == ".json") {
-    std::cout << "# " << path.string() << "\n" << read_file(path) << "\n";
-    return;
-  }
-  show_program(path);
+  path.extension() == ".safetensors" ? show_tensors(path) : show_program(path);
 }
 
-void show_folder(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_regular_file()) files.push_back(entry.path());
-  std::ranges::sort(files);
-  const auto known = [](const fs::path& p) {
-    const fs::path ext = p.extension();
-    return ext == ".safetensors" || ext == ".json" || ext == ".pb";
-  };
-  check_arg(std::ranges::any_of(files, known), "folder '", folder.string(),
-            "' holds no saved model or checkpoint (*.pb, *.safetensors, *.json)");
-  bool first = true;
-  for (const fs::path& path : files) {
-    if (!known(path)) continue;
-    if (!first) std::cout << "\n";
-    first = false;
-    show_file(path);
+// Everything is verified before the first line is printed.
+void show_sealed(const std::string& path) {
+  const train::SealedFolder folder(path, "");
+  std::cout << "# " << path << ": " << folder.format() << ", complete and undamaged\n";
+  for (const auto& [key, value] : folder.facts()) {
+    std::string line = value;
+    std::ranges::replace(line, '\n', ' ');
+    std::cout << "#   " << key << ": " << line << "\n";
+  }
+  for (const auto& [name, bytes] : folder.files())
+    std::cout << "#   file " << name << ", " << bytes << " bytes\n";
+  for (const auto& [name, bytes] : folder.files()) {
+    if (!name.ends_with(".pb") && !name.ends_with(".safetensors")) continue;
+    std::cout << "\n";
+    show_file(folder.file(name));
   }
 }
 
-void show(const fs::path& path) {
+void show_folder(const std::string& path) {
+  const bool sealed = fs::exists(fs::path(path) / train::kManifest);
+  const std::string latest = sealed ? path : train::latest_checkpoint(path);
+  check_arg(!latest.empty(), "folder '", path,
+            "' is no saved model or checkpoint (it has no manifest.json), and none is in it");
+  show_sealed(latest);
+}
+
+void show(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  check_arg(fs::exists(status), "there is no file '", path.string(), "'");
+  check_arg(fs::exists(status), "there is no file '", path, "'");
   fs::is_directory(status) ? show_folder(path) : show_file(path);
 }
 
@@ -122,16 +124,18 @@ void add_show(CLI::App& app) {
   auto file = std::make_shared<std::string>();
   command
       ->add_option("FILE", *file,
-                   "program (text or protobuf), .safetensors file, or folder of a saved model or "
-                   "checkpoint")
+                   "program (text or protobuf), .safetensors file, folder of a saved model or "
+                   "checkpoint, or folder of checkpoints (the newest is shown)")
       ->required();
   command->footer(
       "A program is printed in the text form, which can be edited and used in place of the file.\n"
-      "Tensors are listed with their range; 'not finite' counts NaN and Inf.\n\n"
+      "Tensors are listed with their range; 'not finite' counts NaN and Inf. Folders are verified\n"
+      "first: a damaged file is an error.\n\n"
       "Examples:\n"
-      "  fleetx show model/program.pb\n"
-      "  fleetx show model/program.pb > edited.txt && fleetx plan edited.txt --batch 32\n"
-      "  fleetx show checkpoints/step-1000\n");
+      "  fleetx show model\n"
+      "  fleetx show model/model.pb > edited.txt && fleetx plan edited.txt --batch 32\n"
+      "  fleetx show checkpoints\n"
+      "  fleetx show checkpoints/step-00001000/parameters.safetensors\n");
   command->callback([file] { show(*file); });
 }
 

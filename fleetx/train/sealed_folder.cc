@@ -145,8 +145,9 @@ SealedFolder::SealedFolder(std::string path, std::string_view format) : path_(st
     manifest.erase("checksum");
     check_file(checksum == sha256_of_text(manifest.dump()), where,
                ": its checksum does not fit: the manifest was changed or damaged");
-    check_file(manifest.at("format") == format, where, ": this is a ",
-               manifest.at("format").get<std::string>(), ", expected a ", format);
+    format_ = manifest.at("format").get<std::string>();
+    check_file(format.empty() || format_ == format, where, ": this is a ", format_, ", expected a ",
+               format);
     facts_ = manifest.at("facts").get<std::map<std::string, std::string>>();
     for (const auto& [name, entry] : manifest.at("files").items()) {
       check_file(is_plain_name(name), where, ": '", name, "' is not the name of a file here");

@@ -41,9 +41,11 @@ class FolderWriter {
 // manifest by one bit, is kCorrupt and named.
 class SealedFolder {
  public:
+  // An empty format accepts any.
   SealedFolder(std::string path, std::string_view format);
 
   const std::string& path() const { return path_; }
+  const std::string& format() const { return format_; }
   bool has(const std::string& name) const { return sizes_.contains(name); }
   std::string file(const std::string& name) const;  // kCorrupt where the folder has no such file
   // kCorrupt where it is missing, or not a number.
@@ -53,7 +55,7 @@ class SealedFolder {
   const std::map<std::string, uint64_t>& files() const { return sizes_; }
 
  private:
-  std::string path_;
+  std::string path_, format_;
   std::map<std::string, std::string> facts_;
   std::map<std::string, uint64_t> sizes_;
 };

@@ -5,6 +5,7 @@
 #include "fleetx/ir/proto.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/tensor/safetensors.h"
+#include "fleetx/train/checkpoint.h"
 #include "tests/tools/tool.h"
 
 namespace fleetx::testing {
@@ -48,25 +49,53 @@ TEST(Show, TensorsWithTheirRange) {
   EXPECT_TRUE(contains(r.out, "bad   f32    [2]        8    1     1    1           1"));
 }
 
-TEST(Show, FolderShowsEveryFileItKnows) {
-  const TemporaryFolder folder;
-  folder.write("program.pb", ir::to_proto(ir::parse_text(kProgram)));
-  folder.write("manifest.json", "{\"step\": 12}");
-  folder.write("notes.md", "not shown");
-  save_safetensors(folder.path("p.safetensors"),
-                   {.tensors = {{"w", Tensor::of<float>({1}, {5})}}, .metadata = {}});
-  const ToolResult r = run_tool({"show", folder.path("")});
+struct SavedModel {
+  TemporaryFolder folder;
+  std::string path = folder.path("model");
+
+  SavedModel() {
+    const ir::Program program = ir::parse_text(kProgram);
+    runtime::Scope scope;
+    scope.set("w", Tensor::of<float>({4}, {1, 2, 3, 4}));
+    train::save_model(path, program, {"y"}, scope);
+  }
+};
+
+TEST(Show, SavedModel) {
+  const SavedModel model;
+  const ToolResult r = run_tool({"show", model.path});
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_TRUE(contains(r.out, "\"step\": 12"));
-  EXPECT_TRUE(contains(r.out, "elementwise_add"));
-  EXPECT_TRUE(contains(r.out, "1 tensors"));
-  EXPECT_FALSE(contains(r.out, "not shown"));
+  for (const char* part : {"fleetx-model, complete", "targets: y", "elementwise_add", "1 tensors"})
+    EXPECT_TRUE(contains(r.out, part));
+}
+
+TEST(Show, DamagedModelIsAnError) {
+  const SavedModel model;
+  std::filesystem::resize_file(model.path + "/parameters.safetensors", 40);
+  expect_error(run_tool({"show", model.path}), 2, "parameters.safetensors");
+}
+
+TEST(Show, NewestCheckpointOfAFolder) {
+  const TemporaryFolder folder;
+  const ir::Program program = ir::parse_text(kProgram);
+  runtime::Scope scope;
+  scope.set("w", Tensor::of<float>({4}, {1, 2, 3, 4}));
+  for (const int64_t step : {9, 12}) {
+    train::State state;
+    state.step = step;
+    train::save_checkpoint(folder.path("run"), scope, {{"main", &program}}, state);
+  }
+  const ToolResult r = run_tool({"show", folder.path("run")});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "fleetx-checkpoint"));
+  EXPECT_TRUE(contains(r.out, "step: 12"));
+  EXPECT_EQ(run_tool({"plan", folder.path("run/step-00000012"), "--batch", "2"}).code, 0);
 }
 
 TEST(Show, DamagedAndMissingFilesAreErrors) {
   const TemporaryFolder folder;
   expect_error(run_tool({"show", folder.path("nothing")}), 2, "there is no file");
-  expect_error(run_tool({"show", folder.path("")}), 2, "holds no saved model");
+  expect_error(run_tool({"show", folder.path("")}), 2, "is no saved model");
   expect_error(run_tool({"show", folder.write("empty", "")}), 2, "the file is empty");
   expect_error(run_tool({"show", folder.write("text", "program\nvar ???\n")}), 2, "text:2:");
   const std::string proto = ir::to_proto(ir::parse_text(kProgram));
