@@ -228,6 +228,7 @@ class Planner {
     step.kernel = kernel::make_reorder(desc_of(from), desc_of(to));
     step.inputs = {from};
     step.outputs = {to};
+    step.role = role_;
     step.cost.bytes = static_cast<double>(desc_of(from).bytes() + desc_of(to).bytes());
     const int at = static_cast<int>(plan_->steps_.size());
     storage_of(to).block.first = std::min(storage_of(to).block.first, at);
@@ -237,6 +238,7 @@ class Planner {
   }
 
   void prepare(const Op& op) {
+    role_ = op.role;
     const auto types = [&](const std::string& name) -> const ir::TensorType& {
       return type_of(name);
     };
@@ -492,6 +494,7 @@ class Planner {
   std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
   std::map<std::string, ir::TensorType> types_;
   std::map<std::string, Place> places_;
+  ir::Role role_ = ir::Role::kForward;          // of the op that is being prepared
   std::map<std::string, int> written_;          // how many ops write a variable
   std::vector<bool> used_;                      // per value
   std::vector<std::pair<int, const Op*>> ops_;  // step of each op
