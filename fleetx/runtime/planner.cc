@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "fleetx/base/names.h"
 #include "fleetx/ir/infer.h"
@@ -339,8 +340,10 @@ class Planner {
         for (const std::string& name : names) ++written_[name];
     for (const auto& [at, op] : ops_) {
       Step& step = plan_->steps_[static_cast<size_t>(at)];
+      // An output takes over one input: a second one would pull the first along.
+      std::set<int> shared;
       for (const auto& [out_slot, in_slot] : op->def->in_place)
-        share(step, at, *op, out_slot, in_slot, op->def->view);
+        share(step, at, *op, out_slot, in_slot, shared);
     }
   }
 
@@ -351,13 +354,14 @@ class Planner {
   }
 
   void share(Step& step, int at, const Op& op, const std::string& out_slot,
-             const std::string& in_slot, bool view) {
+             const std::string& in_slot, std::set<int>& shared) {
     const int out_index = op.def->output_index(out_slot), in_index = op.def->input_index(in_slot);
     const size_t pairs = std::min(op.outputs[static_cast<size_t>(out_index)].size(),
                                   op.inputs[static_cast<size_t>(in_index)].size());
     for (size_t i = 0; i < pairs; ++i) {
       const int out = step.outputs[first_position(op.outputs, out_index) + i];
       const int in = step.inputs[first_position(op.inputs, in_index) + i];
+      if (shared.contains(out)) continue;
       const int from = plan_->values_[static_cast<size_t>(in)].storage;
       const int to = plan_->values_[static_cast<size_t>(out)].storage;
       Storage& source = plan_->storages_[static_cast<size_t>(from)];
@@ -367,7 +371,7 @@ class Planner {
         continue;  // it changes during the step: nobody else may see that
       if (from == to || target.region != Region::kArena || source.block.bytes != target.block.bytes)
         continue;
-      if (view) {
+      if (op.def->view) {
         // The bytes are the same and nobody changes them: sharing is right even if the input lives
         // on.
         if (source.region == Region::kScope) continue;
@@ -382,6 +386,7 @@ class Planner {
       for (Value& value : plan_->values_)
         if (value.storage == to) value.storage = from;
       target.block = {0, at, at, 0};
+      shared.insert(out);
     }
   }
 

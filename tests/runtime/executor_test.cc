@@ -131,6 +131,23 @@ TEST(Executor, CheckFiniteNamesTheFirstOp) {
       << message;
 }
 
+// Both inputs die here and either could lend its memory; they must stay apart.
+TEST(Executor, AnOutputTakesOverOneInputOnly) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {4});
+  const ir::Var two = b.op("softmax", {{"x", b.op("scale", {{"x", x}}, {{"scale", 2.0}})}});
+  const ir::Var three = b.op("softmax", {{"x", b.op("scale", {{"x", x}}, {{"scale", 3.0}})}});
+  b.op("elementwise_sub", {{"x", two}, {"y", three}}, {}, {{"out", "out"}});
+  Scope scope;
+  const Feeds feeds = {{"x", testing::random({4})}};
+  ExecutorOptions apart;
+  apart.plan.skip = {"inplace"};
+  const Tensor want = Executor(apart).run(main, scope, feeds, {"out"})[0];
+  testing::expect_close(Executor(ExecutorOptions{}).run(main, scope, feeds, {"out"})[0], want, 0,
+                        "in place");
+}
+
 TEST(Executor, EverySkippedPhaseGivesTheSameResult) {
   SampleProgram s;
   const auto grads = autograd::append_backward(s.loss);
