@@ -1,0 +1,154 @@
+#include "fleetx/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "tests/support/expect_error.h"
+#include "tests/support/temp_dir.h"
+#include "tests/train/toy.h"
+
+namespace fleetx::train {
+namespace {
+
+using testing::expect_error;
+using testing::TempDir;
+constexpr auto kArgument = Error::Kind::kInvalidArgument;
+
+constexpr data::LoaderOptions kTrain{.batch = 8, .shuffle = true, .seed = 5, .threads = 2};
+
+using Losses = std::map<int64_t, double>;
+
+TrainerOptions quiet(Losses& losses) {
+  TrainerOptions o;
+  o.epochs = 4;
+  o.log_every = 5;
+  o.seed = 17;
+  o.out = nullptr;
+  o.on_step = [&losses](int64_t step, double loss) { losses[step] = loss; };
+  return o;
+}
+
+struct Outcome {
+  Losses losses;
+  History history;
+  Metrics test;
+};
+
+Outcome run(const std::function<void(TrainerOptions&)>& change = {}) {
+  Outcome result;
+  Toy toy;
+  TrainerOptions options = quiet(result.losses);
+  if (change) change(options);
+  Trainer trainer(toy.b, toy.loss, toy.accuracy, options);
+  data::Loader train(toy_data(100), kTrain), test(toy_data(60, 2), {.batch = 25});
+  trainer.fit(train, &test);
+  result.history = trainer.history();
+  result.test = trainer.evaluate(test);
+  return result;
+}
+
+TEST(Trainer, Learns) {
+  const Outcome r = run();
+  EXPECT_EQ(r.losses.size(), 4u * 13);
+  EXPECT_LT(r.losses.at(52), r.losses.at(1));
+  EXPECT_GT(r.test.accuracy, 0.8);
+  EXPECT_EQ(r.test.samples, 60);
+  std::vector<int64_t> train_steps, test_steps;
+  for (const Record& record : r.history.records())
+    (record.split == "train" ? train_steps : test_steps).push_back(record.step);
+  EXPECT_EQ(test_steps, (std::vector<int64_t>{13, 26, 39, 52}));
+  EXPECT_EQ(train_steps,
+            (std::vector<int64_t>{5, 10, 13, 15, 20, 25, 26, 30, 35, 39, 40, 45, 50, 52}));
+}
+
+TEST(Trainer, TheSameRunTwiceGivesTheSameBits) {
+  EXPECT_EQ(run().losses, run().losses);
+  EXPECT_NE(run().losses, run([](TrainerOptions& o) { o.seed = 18; }).losses);
+}
+
+TEST(Trainer, AStoppedAndResumedRunHasTheSameLosses) {
+  const Losses whole = run().losses;
+  for (const int64_t stop : {1, 7, 13, 20, 51}) {
+    SCOPED_TRACE(stop);
+    const TempDir dir;
+    Losses parts = run([&](TrainerOptions& o) {
+                     o.checkpoint_dir = dir / "run";
+                     o.max_steps = stop;
+                   }).losses;
+    EXPECT_EQ(parts.size(), static_cast<size_t>(stop));
+    const Outcome rest = run([&](TrainerOptions& o) {
+      o.checkpoint_dir = dir / "run";
+      o.resume = true;
+    });
+    EXPECT_EQ(rest.losses.begin()->first, stop + 1);
+    parts.merge(Losses(rest.losses));
+    EXPECT_EQ(parts, whole);
+    EXPECT_EQ(rest.history.records().front().step, std::min<int64_t>(stop, 5)) << "history goes on";
+  }
+}
+
+TEST(Trainer, CheckpointsComeAsOftenAsAsked) {
+  const TempDir dir;
+  run([&](TrainerOptions& o) {
+    o.checkpoint_dir = dir / "run";
+    o.checkpoint_every = 10;
+    o.keep = 100;
+  });
+  std::set<std::string> names;
+  for (const auto& e : std::filesystem::directory_iterator(dir / "run"))
+    names.insert(e.path().filename().string());
+  EXPECT_EQ(names, (std::set<std::string>{"step-00000010", "step-00000020", "step-00000030",
+                                          "step-00000040", "step-00000050", "step-00000052"}));
+}
+
+TEST(Trainer, RunsAreNotMixed) {
+  const TempDir dir;
+  const auto into = [&](TrainerOptions& o) {
+    o.checkpoint_dir = dir / "run";
+    o.max_steps = 3;
+  };
+  run(into);
+  expect_error(kArgument, {"step-00000003", "resume"}, [&] { run(into); });
+  expect_error(kArgument, {"seed 17", "99"}, [&] {
+    run([&](TrainerOptions& o) {
+      into(o);
+      o.resume = true;
+      o.seed = 99;
+    });
+  });
+}
+
+TEST(Trainer, MistakesAreNamed) {
+  expect_error(kArgument, {"epochs is 0"}, [] { run([](TrainerOptions& o) { o.epochs = 0; }); });
+  expect_error(kArgument, {"checkpoint_dir"},
+               [] { run([](TrainerOptions& o) { o.resume = true; }); });
+  Toy toy;
+  Losses losses;
+  Trainer trainer(toy.b, toy.loss, toy.accuracy, quiet(losses));
+  trainer.scope().set("lr", Tensor::scalar(1e30f));
+  data::Loader train(toy_data(100), kTrain);
+  expect_error(kArgument, {"the loss is", "step 2", "FLEETX_CHECK_FINITE"},
+               [&] { trainer.fit(train); });
+}
+
+TEST(Trainer, PlainLinesWhereTheOutputIsNoTerminal) {
+  const TempDir dir;
+  std::FILE* out = std::fopen((dir / "log").c_str(), "w+");
+  run([&](TrainerOptions& o) { o.out = out; });
+  std::rewind(out);
+  std::string text(1 << 16, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), out));
+  std::fclose(out);
+  EXPECT_EQ(text.find('\r'), std::string::npos);
+  EXPECT_EQ(text.find('\033'), std::string::npos);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 10 + 4) << text;
+  EXPECT_TRUE(text.starts_with("epoch 1/4  step  5/13  loss ")) << text;
+  EXPECT_NE(text.find("epoch 4/4  step 13/13  loss "), std::string::npos) << text;
+  EXPECT_NE(text.find("test acc "), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace fleetx::train
