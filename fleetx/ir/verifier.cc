@@ -30,6 +30,13 @@ bool is_utf8(const Attrs& attrs) {
   return true;
 }
 
+// describe(op), written only where there is something to say: a program is verified after every
+// pass.
+struct At {
+  const Op& op;
+};
+std::ostream& operator<<(std::ostream& out, const At& at) { return out << describe(at.op); }
+
 class Verifier {
  public:
   Verifier(const Program& program, std::string_view stage) : p_(program), stage_(stage) {}
@@ -61,23 +68,22 @@ class Verifier {
       const size_t n = slots[s].size();
       check(n > 0 || defs[s].arity == Arity::kOptional ||
                 (defs[s].arity == Arity::kMany && slots.data() == op.outputs.data()),
-            describe(op), what, " '", defs[s].name, "' must be given");
-      check(n <= 1 || defs[s].arity == Arity::kMany, describe(op), what, " '", defs[s].name,
+            At{op}, what, " '", defs[s].name, "' must be given");
+      check(n <= 1 || defs[s].arity == Arity::kMany, At{op}, what, " '", defs[s].name,
             "' takes one variable, has ", n);
     }
   }
 
   void verify_op(const Op& op) {
-    check(fleetx::is_utf8(op.name) && fleetx::is_utf8(op.loc.file) && is_utf8(op.attrs),
-          describe(op), "its name, file or an attribute is not UTF-8");
+    check(fleetx::is_utf8(op.name) && fleetx::is_utf8(op.loc.file) && is_utf8(op.attrs), At{op},
+          "its name, file or an attribute is not UTF-8");
     check_arity(op, op.def->inputs, op.inputs, "input");
     check_arity(op, op.def->outputs, op.outputs, "output");
     for (size_t s = 0; s < op.inputs.size(); ++s) {
       for (const std::string& name : op.inputs[s]) {
-        check(p_.find(name) != nullptr, describe(op), "input '", op.def->inputs[s].name,
+        check(p_.find(name) != nullptr, At{op}, "input '", op.def->inputs[s].name,
               "' is the variable '", name, "', which the program does not have");
-        check(defined_.contains(name), describe(op), "reads '", name,
-              "' before any op has written it");
+        check(defined_.contains(name), At{op}, "reads '", name, "' before any op has written it");
       }
     }
     Attrs attrs = op.attrs;
@@ -88,19 +94,19 @@ class Verifier {
   void verify_outputs(const Op& op) {
     for (size_t s = 0; s < op.outputs.size(); ++s)
       for (const std::string& name : op.outputs[s])
-        check(p_.find(name) != nullptr, describe(op), "output '", op.def->outputs[s].name,
+        check(p_.find(name) != nullptr, At{op}, "output '", op.def->outputs[s].name,
               "' is the variable '", name, "', which the program does not have");
     const auto types = infer_types(
         op, [&](const std::string& name) -> const TensorType& { return p_.var(name).type; });
     for (size_t s = 0; s < op.outputs.size(); ++s) {
       for (size_t i = 0; i < op.outputs[s].size(); ++i) {
         const VarInfo& v = p_.var(op.outputs[s][i]);
-        check(fits(v.type, types[s][i]), describe(op), "output '", op.def->outputs[s].name, "' is ",
+        check(fits(v.type, types[s][i]), At{op}, "output '", op.def->outputs[s].name, "' is ",
               types[s][i], ", but '", v.name, "' is declared ", v.type);
-        check(!v.is_data, describe(op), "writes '", v.name, "', which is fed by the user");
+        check(!v.is_data, At{op}, "writes '", v.name, "', which is fed by the user");
         // A temporary has one value; only an op that updates it in place may write it again.
-        check(v.persistable || !defined_.contains(v.name) || op.reads(v.name), describe(op),
-              "writes '", v.name, "', which another op has already written");
+        check(v.persistable || !defined_.contains(v.name) || op.reads(v.name), At{op}, "writes '",
+              v.name, "', which another op has already written");
         defined_.insert(v.name);
       }
     }
