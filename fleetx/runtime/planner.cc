@@ -369,7 +369,8 @@ class Planner {
       if (written_[plan_->values_[static_cast<size_t>(in)].var] > 1 ||
           written_[plan_->values_[static_cast<size_t>(out)].var] > 1)
         continue;  // it changes during the step: nobody else may see that
-      if (from == to || target.region != Region::kArena || source.block.bytes != target.block.bytes)
+      if (from == to || target.region != Region::kArena ||
+          source.block.bytes != target.block.bytes || desc_of(in).kind != desc_of(out).kind)
         continue;
       if (op.def->view) {
         // The bytes are the same and nobody changes them: sharing is right even if the input lives
