@@ -128,7 +128,7 @@ class FcGrad final : public kernel::Kernel {
       dw_product_.bind(x_, dz_, p.output("dw"));
     }
     if (dbias_) {
-      const auto floats = Strips(columns()).pieces() * s_.n;
+      const auto floats = Strips(columns_).pieces() * s_.n;
       partial_ = p.scratch(static_cast<size_t>(floats) * sizeof(float));
     }
   }
@@ -147,15 +147,13 @@ class FcGrad final : public kernel::Kernel {
     if (dx_product_) dx_product_.run(r);
     if (dw_product_) dw_product_.run(r);
     if (dbias_)
-      channel_sums(columns(), r.in<float>(dz_), r.out<float>(partial_), r.out<float>(dbias_));
+      channel_sums(columns_, r.in<float>(dz_), r.out<float>(partial_), r.out<float>(dbias_));
   }
   std::string_view implementation() const override {
     return dw_product_ ? dw_product_.implementation() : dx_product_.implementation();
   }
 
  private:
-  Channels columns() const { return *Channels::of({s_.m, s_.n}, Layout::plain()); }
-
   void prepare_gelu(kernel::Prepare& p) {
     const auto md = matrix(s_.m, s_.n);
     const kernel::Slot z = p.scratch(static_cast<size_t>(s_.m * s_.n) * sizeof(float));
@@ -184,6 +182,7 @@ class FcGrad final : public kernel::Kernel {
   }
 
   Sizes s_;
+  Channels columns_ = *Channels::of({s_.m, s_.n}, Layout::plain());
   std::string act_;
   kernel::Slot x_, w_, out_, dout_, dz_, dbias_, partial_;
   Product z_product_, dx_product_, dw_product_;

@@ -68,6 +68,8 @@ void* operator new(size_t size) {
   if (void* p = __libc_malloc(size)) return p;
   throw std::bad_alloc();
 }
+// GCC takes these for a mismatch, because it does not know that operator new above is malloc.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }
 #endif
