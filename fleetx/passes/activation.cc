@@ -27,11 +27,6 @@ void fuse_forward(Graph& g, Node op, const ActFusion& fusion) {
   g.set_attr(op, "act", type);
 }
 
-bool has_slot(const std::vector<ir::SlotDef>& slots, std::string_view name) {
-  return std::any_of(slots.begin(), slots.end(),
-                     [&](const ir::SlotDef& slot) { return slot.name == name; });
-}
-
 // Does `grad` read the arguments and results of exactly this forward op?
 bool is_grad_of(const ir::Op& grad, const ir::Op& forward) {
   const auto same_slot = [&](const std::vector<ir::SlotDef>& defs,
@@ -59,17 +54,16 @@ void fuse_backward(Graph& g, Node grad, const ActFusion& fusion) {
   const auto act = std::find_if(fusion.acts.begin(), fusion.acts.end(), [&](const std::string& a) {
     return act_grad->type() == a + "_grad";
   });
-  if (act == fusion.acts.end() || !has_slot(act_grad->def->inputs, "out")) return;
+  if (act == fusion.acts.end() || act_grad->def->inputs.front().name != "out") return;
 
-  const ir::Names out = act_grad->in("out"), dout = act_grad->in("dout");
-  const Node forward = g.producer(out.front());
+  const ir::Names dout = act_grad->in("dout");
+  const Node forward = g.producer(act_grad->in("out").front());
   if (forward == g.end() || forward->type() != fusion.op ||
       forward->attr<std::string>("act") != *act || !is_grad_of(*grad, *forward))
     return;
   if (!g.unchanged(dout.front(), act_grad, grad)) return;
 
   g.erase(act_grad);
-  if (has_slot(grad->def->inputs, "out")) g.set_inputs(grad, "out", out);
   g.set_inputs(grad, "dout", dout);
   g.set_attr(grad, "act", *act);
 }

@@ -18,10 +18,10 @@ struct ActFusion {
 
 //   y = op(...)              out = op(...) {act="relu"}
 //   out = relu(y)
-// and, where `grad` is given, for the same op:
+// and, where `grad` is given (it must find out by itself where the activation let pass), for the
+// same op:
 //   dy = relu_grad(out, dout)
-//   dx = op_grad(..., dy)    dx = op_grad(..., out, dout) {act="relu"}   (out only where it takes
-//   it)
+//   dx = op_grad(..., dy)    dx = op_grad(..., dout) {act="relu"}
 // An activation whose gradient reads y keeps y alive and is left alone.
 void fuse_activation(Graph& g, const ActFusion& fusion);
 
