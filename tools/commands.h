@@ -9,6 +9,7 @@ namespace fleetx::tools {
 void add_show(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_make_flowers(CLI::App& app);
+void add_bench(CLI::App& app);
 void add_doctor(CLI::App& app);
 
 }  // namespace fleetx::tools

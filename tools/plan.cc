@@ -1,5 +1,6 @@
 // fleetx plan: what the planner makes of a program, without running it.
 #include <charconv>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <set>
@@ -9,6 +10,7 @@
 #include "fleetx/runtime/planner.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
+#include "tools/workload.h"
 
 namespace fleetx::tools {
 namespace {
@@ -90,19 +92,43 @@ void fill_scope(const ir::Program& program, runtime::Scope& scope) {
     if (v->persistable) scope.replace(v->name, Tensor(v->type.dtype, v->type.shape));
 }
 
+struct Subject {
+  ir::Program program;
+  runtime::FeedTypes feeds;
+  ir::Names fetch;
+};
+
+Subject from_file(const PlanCommand& c) {
+  Subject s;
+  s.program = load_program(c.file);
+  s.feeds = feeds_of(s.program, c);
+  s.fetch = final_outputs(s.program);
+  return s;
+}
+
+Subject from_workload(const PlanCommand& c) {
+  Workload w = make_workload(c.file, c.batch);
+  Subject s;
+  for (const auto& [name, tensor] : w.feeds)
+    s.feeds.emplace_back(name, ir::TensorType{tensor.dtype(), tensor.shape()});
+  s.program = std::move(w.main);
+  s.fetch = {w.loss};
+  return s;
+}
+
 void plan(const PlanCommand& c) {
-  const ir::Program program = load_program(c.file);
   if (c.threads > 0) set_num_threads(c.threads);
-  const runtime::FeedTypes feeds = feeds_of(program, c);
-  const ir::Names fetch = c.fetch.empty() ? final_outputs(program) : c.fetch;
+  const bool built_in = !std::filesystem::exists(c.file) && is_workload(c.file);
+  Subject s = built_in ? from_workload(c) : from_file(c);
+  if (!c.fetch.empty()) s.fetch = c.fetch;
   runtime::Scope scope;
-  fill_scope(program, scope);
+  fill_scope(s.program, scope);
   runtime::PlanOptions options;
   options.skip = {c.skip.begin(), c.skip.end()};
-  const auto made = runtime::make_plan(program, scope, feeds, fetch, options);
-  std::cout << "# " << c.file << ": " << summary(program) << "\n# feeds:";
-  for (const auto& [name, type] : feeds) std::cout << " " << name << " " << type;
-  std::cout << "; fetches: " << (fetch.empty() ? "none" : join(fetch, ", ")) << "; "
+  const auto made = runtime::make_plan(s.program, scope, s.feeds, s.fetch, options);
+  std::cout << "# " << c.file << ": " << summary(s.program) << "\n# feeds:";
+  for (const auto& [name, type] : s.feeds) std::cout << " " << name << " " << type;
+  std::cout << "; fetches: " << (s.fetch.empty() ? "none" : join(s.fetch, ", ")) << "; "
             << num_threads() << " threads\n\n"
             << made->table();
 }
@@ -113,7 +139,10 @@ void add_plan(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("plan", "How a program would run: kernels, layouts, memory");
   auto c = std::make_shared<PlanCommand>();
-  command->add_option("FILE", c->file, "program (text or protobuf), or folder of a saved model")
+  command
+      ->add_option(
+          "FILE", c->file,
+          "program (text or protobuf), folder of a saved model, or a model of `fleetx bench`")
       ->required();
   command->add_option("--batch", c->batch, "what stands for an unknown first dimension")
       ->check(CLI::Range(1, 1 << 24));
@@ -134,6 +163,7 @@ void add_plan(CLI::App& app) {
       "Examples:\n"
       "  fleetx plan model --batch 32\n"
       "  fleetx plan train.txt --batch 8 --fetch loss --skip layout\n"
+      "  fleetx plan resnet50 --batch 16\n"
       "  fleetx plan bert.txt --shape words=8,128 --shape sentences=8,128\n");
   command->callback([c] { plan(*c); });
 }

@@ -19,6 +19,7 @@ Var embed(const BertInputs& in, const BertOptions& o) {
             ", got '", in.words.name(), "' of ", in.words.type());
   const Var words = nn::embedding(in.words, {.rows = o.vocabulary,
                                              .dim = o.hidden,
+                                             .sparse = o.sparse_words,
                                              .weight_attr = {.init = weights(o)},
                                              .name = "word_embedding"});
   const Var sentences = nn::embedding(in.sentences, {.rows = o.sentence_kinds,
@@ -79,6 +80,9 @@ BertEncoder bert(const BertInputs& in, BertOptions o, Where where) {
 BertPretraining bert_pretraining(const BertInputs& in, const BertTargets& targets, BertOptions o,
                                  Where where) {
   const auto at = in.words.builder().at(ir::Loc::of(where));
+  // The word head gives every row of the table a gradient, so the sum is dense in any case; the
+  // part of the lookup is then best added row by row.
+  o.sparse_words = true;
   BertEncoder encoder = bert(in, o);
   BertPretraining out;
   out.checkpoints = std::move(encoder.checkpoints);

@@ -17,6 +17,7 @@ struct BertOptions {
   int64_t sentence_kinds = 2;
   double dropout = 0.0;  // on hidden states and attention weights
   double init_std = 0.02;
+  bool sparse_words = false;  // the gradient of the word embedding holds only the rows used
 };
 
 struct BertInputs {

@@ -1,0 +1,71 @@
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/tool.h"
+
+namespace fleetx::testing {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+TEST(Bench, JsonHasTheAgreedFields) {
+  const ToolResult r = run_tool({"bench", "tiny-mlp", "--batch", "4", "--threads", "1", "--steps",
+                                 "5", "--warmup", "1", "--json"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  const Json line = Json::parse(r.out);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : line.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"model", "batch", "threads", "best_s", "median_s",
+                                            "steps_per_s", "items_per_s", "gflops", "peak_mib",
+                                            "plan_mib", "loss"}));
+  EXPECT_EQ(line["model"], "tiny-mlp");
+  EXPECT_EQ(line["batch"], 4);
+  EXPECT_EQ(line["threads"], 1);
+  EXPECT_GT(line["best_s"].get<double>(), 0);
+  EXPECT_LE(line["best_s"], line["median_s"]);
+  EXPECT_NEAR(line["items_per_s"].get<double>() / line["steps_per_s"].get<double>(), 4, 1e-9);
+  EXPECT_GT(line["gflops"].get<double>(), 0);
+  EXPECT_GT(line["peak_mib"], line["plan_mib"]);
+  EXPECT_TRUE(std::isfinite(line["loss"].get<double>()));
+}
+
+double loss_after(const std::string& model, int steps) {
+  const ToolResult r = run_tool({"bench", model, "--batch", "4", "--steps", std::to_string(steps),
+                                 "--warmup", "0", "--json"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  return r.code == 0 ? Json::parse(r.out)["loss"].get<double>() : NAN;
+}
+
+TEST(Bench, ItReallyTrains) {
+  for (const char* model : {"tiny-mlp", "mlp", "wide-deep"})
+    EXPECT_LT(loss_after(model, 60), 0.9 * loss_after(model, 1)) << model;
+}
+
+TEST(Bench, TheSameRunGivesTheSameBits) { EXPECT_EQ(loss_after("mlp", 10), loss_after("mlp", 10)); }
+
+TEST(Bench, ProfileListsOps) {
+  const ToolResult r = run_tool({"bench", "tiny-mlp", "--steps", "2", "--profile"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "GFLOP/s"));
+  EXPECT_TRUE(contains(r.err, "fc_grad"));
+  EXPECT_TRUE(contains(r.out, "examples/s"));
+}
+
+TEST(Bench, MistakesAreExplained) {
+  expect_error(run_tool({"bench", "resnet5"}), 2,
+               "no model 'resnet5'; known: resnet50, vgg16, bert-base, mlp, tiny-mlp, wide-deep");
+  expect_error(run_tool({"bench", "mlp", "--steps", "0"}), 2, "--steps");
+  expect_error(run_tool({"bench", "mlp", "--batch", "-1"}), 2, "--batch");
+  expect_error(run_tool({"bench"}), 2, "MODEL is required");
+}
+
+TEST(Bench, PlanKnowsTheSameModels) {
+  const ToolResult r = run_tool({"plan", "tiny-mlp", "--batch", "32"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "x f32[32,64]"));
+  EXPECT_TRUE(contains(r.out, "momentum"));
+}
+
+}  // namespace
+}  // namespace fleetx::testing

@@ -1,0 +1,196 @@
+#include "tools/workload.h"
+
+#include <algorithm>
+
+#include "fleetx/base/names.h"
+#include "fleetx/base/rng.h"
+#include "fleetx/models/bert.h"
+#include "fleetx/models/mlp.h"
+#include "fleetx/models/resnet.h"
+#include "fleetx/models/vgg.h"
+#include "fleetx/models/wide_deep.h"
+#include "fleetx/nn/nn.h"
+#include "fleetx/optim/optimizer.h"
+
+namespace fleetx::tools {
+namespace {
+
+using ir::Var;
+
+// Declares data variables and makes their contents.
+class Feeder {
+ public:
+  Feeder(ir::Builder& builder, runtime::Feeds& feeds, int64_t batch)
+      : b_(builder), feeds_(feeds), batch_(batch) {}
+
+  int64_t batch() const { return batch_; }
+  // Shapes are those of one example.
+  Var normal(const std::string& name, const Shape& shape) {
+    return make<float>(name, shape, [](Philox r, uint64_t i) { return r.normal(i); });
+  }
+  Var integers(const std::string& name, const Shape& shape, int64_t below) {
+    return make<int64_t>(name, shape, [below](Philox r, uint64_t i) {
+      return static_cast<int64_t>(r.bits(i) % static_cast<uint64_t>(below));
+    });
+  }
+  Var coin(const std::string& name, const Shape& shape) {
+    return make<float>(name, shape,
+                       [](Philox r, uint64_t i) { return static_cast<float>(r.bits(i) % 2); });
+  }
+  // Given values, for the whole batch.
+  Var values(const std::string& name, Shape shape, const std::vector<int64_t>& values) {
+    Tensor t = Tensor::of(shape, values);
+    shape[0] = -1;
+    feeds_.emplace_back(name, std::move(t));
+    return b_.data(name, i64, std::move(shape));
+  }
+
+ private:
+  template <class T, class Fn>
+  Var make(const std::string& name, const Shape& shape, const Fn& value) {
+    std::vector<int64_t> dims = shape.dims();
+    dims.insert(dims.begin(), batch_);
+    Tensor t(DTypeOf<T>::value, Shape(dims));
+    const Philox random(1, stable_hash(name));
+    uint64_t i = 0;
+    for (T& x : t.data<T>()) x = value(random, i++);
+    feeds_.emplace_back(name, std::move(t));
+    dims[0] = -1;
+    return b_.data(name, DTypeOf<T>::value, Shape(dims));
+  }
+
+  ir::Builder& b_;
+  runtime::Feeds& feeds_;
+  int64_t batch_;
+};
+
+struct Trained {
+  Var loss;
+  double items;
+};
+
+Var classification_loss(const Var& logits, const Var& label) {
+  return nn::mean(nn::softmax_cross_entropy(logits, label));
+}
+
+Trained image_model(Feeder& f, const Var& logits) {
+  return {classification_loss(logits, f.integers("label", {1}, logits.shape()[1])),
+          static_cast<double>(f.batch())};
+}
+
+Trained resnet50(Feeder& f) {
+  return image_model(f, models::resnet(f.normal("image", {3, 224, 224}), {.depth = 50}).logits);
+}
+
+Trained vgg16(Feeder& f) {
+  return image_model(f, models::vgg16(f.normal("image", {3, 224, 224}), {.dropout = 0}).logits);
+}
+
+Trained bert_base(Feeder& f) {
+  constexpr int64_t kLength = 128, kHidden = 20;
+  const models::BertOptions o;
+  const Var words = f.integers("words", {kLength}, o.vocabulary);
+  const Var sentences = f.integers("sentences", {kLength}, 2);
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < f.batch() * kHidden; ++i)
+    positions.push_back(i / kHidden * kLength + i % kHidden * (kLength / kHidden));
+  std::vector<int64_t> hidden;
+  for (size_t i = 0; i < positions.size(); ++i)
+    hidden.push_back(static_cast<int64_t>(Philox(2, 0).bits(i)) % o.vocabulary);
+  const int64_t n = f.batch() * kHidden;
+  const models::BertPretraining p =
+      models::bert_pretraining({.words = words, .sentences = sentences},
+                               {.positions = f.values("positions", {n}, positions),
+                                .words = f.values("targets", {n, 1}, hidden),
+                                .follows = f.integers("follows", {1}, 2)},
+                               o);
+  return {p.loss, static_cast<double>(f.batch() * kLength)};
+}
+
+Trained mlp(Feeder& f, int64_t inputs, int64_t hidden) {
+  return image_model(f, models::mlp(f.normal("x", {inputs}), {.hidden = {hidden, hidden}}).logits);
+}
+
+Trained wide_deep(Feeder& f) {
+  const models::WideDeepOptions o;
+  const models::WideDeepOutputs w = models::wide_deep(
+      f.normal("dense", {13}), f.integers("ids", {26}, o.rows), f.coin("label", {1}), o);
+  return {w.loss, static_cast<double>(f.batch())};
+}
+
+struct Entry {
+  WorkloadInfo info;
+  std::string unit;
+  Trained (*build)(Feeder&);
+  void (*optimize)(const Var& loss);
+};
+
+void momentum(const Var& loss) { optim::Momentum({.lr = 0.01}).minimize(loss); }
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> list = {
+      {{"resnet50", "ResNet-50 v1.5, 224x224, 1,000 classes; momentum, L2", 16},
+       "images",
+       resnet50,
+       [](const Var& loss) { optim::Momentum({.lr = 0.01, .l2 = 1e-4}).minimize(loss); }},
+      {{"vgg16", "VGG16, 224x224, 1,000 classes; momentum", 16},
+       "images",
+       vgg16,
+       [](const Var& loss) { optim::Momentum({.lr = 0.001}).minimize(loss); }},
+      {{"bert-base", "BERT-base, sequences of 128, both heads; adam", 8},
+       "tokens",
+       bert_base,
+       [](const Var& loss) { optim::Adam({.lr = 1e-4}).minimize(loss); }},
+      {{"mlp", "784-512-512-10, relu; momentum", 64},
+       "examples",
+       [](Feeder& f) { return mlp(f, 784, 512); },
+       momentum},
+      {{"tiny-mlp", "64-64-64-10, relu; momentum: overhead is all", 8},
+       "examples",
+       [](Feeder& f) { return mlp(f, 64, 64); },
+       momentum},
+      {{"wide-deep", "Wide&Deep, 26 ids of 1,000,001 x 10, 400-400-400; sgd", 512},
+       "examples",
+       wide_deep,
+       [](const Var& loss) { optim::Sgd({.lr = 0.01}).minimize(loss); }},
+  };
+  return list;
+}
+
+}  // namespace
+
+const std::vector<WorkloadInfo>& known_workloads() {
+  static const std::vector<WorkloadInfo> list = [] {
+    std::vector<WorkloadInfo> out;
+    for (const Entry& e : entries()) out.push_back(e.info);
+    return out;
+  }();
+  return list;
+}
+
+bool is_workload(const std::string& name) {
+  return std::ranges::count(known_workloads(), name, &WorkloadInfo::name) > 0;
+}
+
+Workload make_workload(const std::string& name, int64_t batch) {
+  const Entry* entry = nullptr;
+  std::vector<std::string> names;
+  for (const Entry& e : entries()) {
+    names.push_back(e.info.name);
+    if (e.info.name == name) entry = &e;
+  }
+  check_arg(entry != nullptr, "no model '", name, "'; known: ", join(names, ", "),
+            did_you_mean(name, names));
+  Workload w;
+  w.batch = batch > 0 ? batch : entry->info.batch;
+  w.unit = entry->unit;
+  ir::Builder b(w.main, w.startup);
+  Feeder feeder(b, w.feeds, w.batch);
+  const Trained trained = entry->build(feeder);
+  w.loss = trained.loss.name();
+  w.items = trained.items;
+  entry->optimize(trained.loss);
+  return w;
+}
+
+}  // namespace fleetx::tools

@@ -1,0 +1,32 @@
+// The networks that `fleetx bench` trains, on made-up data held in memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fleetx/ir/program.h"
+#include "fleetx/runtime/executor.h"
+
+namespace fleetx::tools {
+
+struct Workload {
+  ir::Program main, startup;
+  std::string loss;
+  runtime::Feeds feeds;
+  int64_t batch = 0;
+  double items = 0;  // per step: images, tokens, examples
+  std::string unit;
+};
+
+struct WorkloadInfo {
+  std::string name;
+  std::string description;
+  int64_t batch;  // that the speed figures use
+};
+const std::vector<WorkloadInfo>& known_workloads();
+bool is_workload(const std::string& name);
+
+// batch 0: the default. An unknown name is an error that lists the known ones.
+Workload make_workload(const std::string& name, int64_t batch);
+
+}  // namespace fleetx::tools
