@@ -109,6 +109,11 @@ class Planner {
     passes::Options options;
     options.keep = fetch_;
     options.feeds = feeds_;
+    Names known = passes::local_pass_names();
+    known.insert(known.end(), std::begin(kPhases), std::end(kPhases));
+    for (const std::string& name : options_.skip)
+      check_arg(std::find(known.begin(), known.end(), name) != known.end(), "there is no pass '",
+                name, "' to skip", did_you_mean(name, known), " (known: ", join(known, ", "), ")");
     options.skip = options_.skip;
     for (const char* phase : kPhases) options.skip.erase(phase);
     options.dump_dir = options_.dump_dir;
