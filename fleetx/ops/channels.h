@@ -43,14 +43,25 @@ struct Channels {
   int64_t per_channel() const { return batch * spatial; }
 };
 
+// fn(lane) for all lanes. Without the pragma few lanes are unrolled, and then not vectorised.
+template <class Lanes, class Fn>
+void for_lanes(Lanes lanes, const Fn& fn) {
+  if constexpr (std::is_same_v<Lanes, std::integral_constant<int, 1>>) {
+    fn(0);
+  } else {
+#pragma omp simd
+    for (int l = 0; l < lanes; ++l) fn(l);
+  }
+}
+
 // Runs body(lanes), vectorised; `lanes` is a constant for the usual widths.
 template <class Body>
 void with_lanes(int lanes, const Body& body) {
   switch (lanes) {
-    case 1: return vectorized([&body] { body(std::integral_constant<int, 1>()); });
-    case 8: return vectorized([&body] { body(std::integral_constant<int, 8>()); });
-    case 16: return vectorized([&body] { body(std::integral_constant<int, 16>()); });
-    default: return vectorized([&body, lanes] { body(lanes); });
+    case 1: return vectorized([body] { body(std::integral_constant<int, 1>()); });
+    case 8: return vectorized([body] { body(std::integral_constant<int, 8>()); });
+    case 16: return vectorized([body] { body(std::integral_constant<int, 16>()); });
+    default: return vectorized([body, lanes] { body(lanes); });
   }
 }
 
@@ -102,7 +113,7 @@ class Strips {
     parallel_for(count(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const Strip strip = (*this)[i];
-        with_lanes(strip.lanes, [&body, strip](auto lanes) { body(strip, lanes); });
+        with_lanes(strip.lanes, [body, strip](auto lanes) { body(strip, lanes); });
       }
     });
   }
@@ -120,27 +131,25 @@ class Strips {
 // sums[lane] = sum over the rows of a strip of value(offset, lane).
 template <class Lanes, class Value>
 void sum_strip(const Strip& strip, Lanes lanes, float* sums, const Value& value) {
-  if constexpr (!std::is_same_v<Lanes, int>) {
-    if constexpr (Lanes::value == 1) {
-      float sum = 0;
-      const int64_t offset = strip.offset, rows = strip.rows;
+  if constexpr (std::is_same_v<Lanes, std::integral_constant<int, 1>>) {
+    float sum = 0;
+    const int64_t offset = strip.offset, rows = strip.rows;
 #pragma omp simd reduction(+ : sum)
-      for (int64_t r = 0; r < rows; ++r) sum += value(offset + r, 0);
-      sums[0] = sum;
-      return;
-    }
+    for (int64_t r = 0; r < rows; ++r) sum += value(offset + r, 0);
+    sums[0] = sum;
+    return;
   }
   float acc[Strips::kMaxLanes] = {};
   for (int64_t r = 0; r < strip.rows; ++r)
-    for (int l = 0; l < lanes; ++l) acc[l] += value(strip.offset + r * strip.stride + l, l);
-  for (int l = 0; l < lanes; ++l) sums[l] = acc[l];
+    for_lanes(lanes, [&](int l) { acc[l] += value(strip.offset + r * strip.stride + l, l); });
+  for_lanes(lanes, [&](int l) { sums[l] = acc[l]; });
 }
 
 // fn(offset, lane) for every element of a strip.
 template <class Lanes, class Fn>
 void map_strip(const Strip& strip, Lanes lanes, const Fn& fn) {
   for (int64_t r = 0; r < strip.rows; ++r)
-    for (int l = 0; l < lanes; ++l) fn(strip.offset + r * strip.stride + l, l);
+    for_lanes(lanes, [&](int l) { fn(strip.offset + r * strip.stride + l, l); });
 }
 
 // Sums of each channel over images and places; `partial` holds pieces() * padded() floats.

@@ -175,18 +175,18 @@ class Pool2d final : public Pool {
     for_each_window([=](int64_t place, float divisor, int64_t top, int64_t bottom, int64_t left,
                         int64_t right) {
       float acc[Strips::kMaxLanes];
-      for (int l = 0; l < lanes; ++l) acc[l] = kMax ? -INFINITY : 0.0f;
+      for_lanes(lanes, [&](int l) { acc[l] = kMax ? -INFINITY : 0.0f; });
       for (int64_t h = top; h < bottom; ++h)
         for (int64_t w = left; w < right; ++w) {
           const float* at = x + (h * width + w) * block;
-          for (int l = 0; l < lanes; ++l) {
+          for_lanes(lanes, [&](int l) {
             if constexpr (kMax)
-              acc[l] = at[l] > acc[l] || at[l] != at[l] ? at[l] : acc[l];  // a NaN wins
+              acc[l] = (at[l] > acc[l]) | (at[l] != at[l]) ? at[l] : acc[l];  // a NaN wins
             else
               acc[l] += at[l];
-          }
+          });
         }
-      for (int l = 0; l < lanes; ++l) out[place + l] = kMax ? acc[l] : acc[l] / divisor;
+      for_lanes(lanes, [&](int l) { out[place + l] = kMax ? acc[l] : acc[l] / divisor; });
     });
   }
 
@@ -214,7 +214,7 @@ class Pool2dGrad final : public Pool {
     float* dx = r.out<float>(dx_);
     for_each_plane([=, this](int64_t from, int64_t to, auto lanes) {
       for (int64_t s = 0; s < c_.spatial; ++s)
-        for (int l = 0; l < lanes; ++l) dx[from + s * c_.block + l] = 0.0f;
+        for_lanes(lanes, [&](int l) { dx[from + s * c_.block + l] = 0.0f; });
       max_ ? walk_max(x + from, out + to, dout + to, dx + from, lanes)
            : walk_avg(dout + to, dx + from, lanes);
     });
@@ -227,15 +227,15 @@ class Pool2dGrad final : public Pool {
     for_each_window(
         [=](int64_t place, float, int64_t top, int64_t bottom, int64_t left, int64_t right) {
           float rest[Strips::kMaxLanes];  // zero once the largest was met
-          for (int l = 0; l < lanes; ++l) rest[l] = dout[place + l];
+          for_lanes(lanes, [&](int l) { rest[l] = dout[place + l]; });
           for (int64_t h = top; h < bottom; ++h)
             for (int64_t w = left; w < right; ++w) {
               const int64_t at = (h * width + w) * block;
-              for (int l = 0; l < lanes; ++l) {
+              for_lanes(lanes, [&](int l) {
                 const bool hit = x[at + l] == out[place + l];
                 dx[at + l] += hit ? rest[l] : 0.0f;
                 rest[l] = hit ? 0.0f : rest[l];
-              }
+              });
             }
         });
   }
@@ -245,11 +245,11 @@ class Pool2dGrad final : public Pool {
     for_each_window([=](int64_t place, float divisor, int64_t top, int64_t bottom, int64_t left,
                         int64_t right) {
       float share[Strips::kMaxLanes];
-      for (int l = 0; l < lanes; ++l) share[l] = dout[place + l] / divisor;
+      for_lanes(lanes, [&](int l) { share[l] = dout[place + l] / divisor; });
       for (int64_t h = top; h < bottom; ++h)
         for (int64_t w = left; w < right; ++w) {
           float* at = dx + (h * width + w) * block;
-          for (int l = 0; l < lanes; ++l) at[l] += share[l];
+          for_lanes(lanes, [&](int l) { at[l] += share[l]; });
         }
     });
   }

@@ -1,9 +1,15 @@
 // softmax:     out = exp(x - m) / sum exp(x - m), m the largest x, along `axis`.
 //   dx = out * (dout - sum(out * dout))
 // log_softmax: out = x - m - log(sum exp(x - m)).   dx = dout - exp(out) * sum(dout)
-// Both are row-major and keep only out for the gradient.
+// Both are row-major and keep only out for the gradient. Along the last axis oneDNN computes them;
+// along another one it has no fast code, so own loops go over neighbouring columns together.
+#include <cmath>
+
+#include "fleetx/base/simd.h"
+#include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/onednn.h"
+#include "fleetx/ops/vector_math.h"
 
 namespace fleetx {
 namespace {
@@ -42,13 +48,38 @@ void grad(ir::Grad& g) {
                   {{"axis", g.attr<int64_t>("axis")}}, {{"dx", g.dx("x")}}));
 }
 
-// [outer, axis] or [outer, axis, inner]; the axis is dimension 1.
-memory::desc view(const kernel::Prepare& p, const Shape& shape) {
-  const int axis = normalize_axis(p.attr<int64_t>("axis"), shape.rank());
-  Shape seen{shape.numel(0, axis), shape[axis]};
-  if (axis + 1 < shape.rank()) seen.push_back(shape.numel(axis + 1, shape.rank()));
-  return onednn::desc(DType::kF32, seen);
+// x seen as [outer, n, inner], n being the axis.
+struct View {
+  int64_t outer, n, inner;
+
+  View(const kernel::Prepare& p, const Shape& shape) {
+    const int axis = normalize_axis(p.attr<int64_t>("axis"), shape.rank());
+    outer = shape.numel(0, axis);
+    n = shape[axis];
+    inner = shape.numel(axis + 1, shape.rank());
+  }
+  memory::desc desc() const { return onednn::desc(DType::kF32, {outer, n}); }  // inner is 1
+};
+
+constexpr int64_t kColumns = 64;
+
+// fn(offset of the first element, columns) for strips of columns, in parallel and vectorised.
+template <class Fn>
+void for_each_strip(const View& v, const Fn& fn) {
+  const int64_t strips = (v.inner + kColumns - 1) / kColumns;
+  parallel_for(v.outer * strips, (1 << 12) / (v.n * std::min(v.inner, kColumns)) + 1,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const int64_t column = i % strips * kColumns;
+                   const int64_t columns = std::min(kColumns, v.inner - column);
+                   const int64_t offset = i / strips * v.n * v.inner + column;
+                   vectorized([=] { fn(offset, columns); });
+                 }
+               });
 }
+
+template <class Forward>
+constexpr bool kLog = std::is_same_v<Forward, dnnl::logsoftmax_forward>;
 
 template <class Forward>
 typename Forward::primitive_desc forward(const memory::desc& md) {
@@ -58,34 +89,96 @@ typename Forward::primitive_desc forward(const memory::desc& md) {
 template <class Forward>
 class Softmax final : public kernel::Kernel {
  public:
-  explicit Softmax(kernel::Prepare& p) {
-    const memory::desc md = view(p, p.in("x").shape);
+  explicit Softmax(kernel::Prepare& p)
+      : view_(p, p.in("x").shape), x_(p.input("x")), out_(p.output("out")) {
+    if (view_.inner > 1) return;
+    const memory::desc md = view_.desc();
     softmax_ = onednn::Primitive(p, forward<Forward>(md));
-    softmax_.arg(DNNL_ARG_SRC, p.input("x"), md).arg(DNNL_ARG_DST, p.output("out"), md);
+    softmax_.arg(DNNL_ARG_SRC, x_, md).arg(DNNL_ARG_DST, out_, md);
   }
-  void run(const kernel::Run& r) override { softmax_.run(r); }
-  std::string_view implementation() const override { return softmax_.implementation(); }
+  void run(const kernel::Run& r) override {
+    if (softmax_) return softmax_.run(r);
+    const int64_t n = view_.n, inner = view_.inner;
+    const float* xs = r.in<float>(x_);
+    float* outs = r.out<float>(out_);
+    for_each_strip(view_, [=](int64_t offset, int64_t columns) {
+      const float* x = xs + offset;
+      float* out = outs + offset;
+      float largest[kColumns], sum[kColumns] = {};
+      std::copy(x, x + columns, largest);
+      for (int64_t k = 1; k < n; ++k)
+        for (int64_t j = 0; j < columns; ++j)
+          largest[j] = x[k * inner + j] > largest[j] ? x[k * inner + j] : largest[j];
+      for (int64_t k = 0; k < n; ++k)
+        for (int64_t j = 0; j < columns; ++j) {
+          const float e = ops::exp_of_negative(x[k * inner + j] - largest[j]);
+          sum[j] += e;
+          if constexpr (!kLog<Forward>) out[k * inner + j] = e;
+        }
+      if constexpr (kLog<Forward>)
+        for (int64_t j = 0; j < columns; ++j) largest[j] += std::log(sum[j]);
+      for (int64_t k = 0; k < n; ++k)
+        for (int64_t j = 0; j < columns; ++j)
+          out[k * inner + j] =
+              kLog<Forward> ? x[k * inner + j] - largest[j] : out[k * inner + j] / sum[j];
+    });
+  }
+  std::string_view implementation() const override {
+    return softmax_ ? softmax_.implementation() : "own:columns";
+  }
 
  private:
+  View view_;
+  kernel::Slot x_, out_;
   onednn::Primitive softmax_;
 };
 
 template <class Forward, class Backward>
 class SoftmaxGrad final : public kernel::Kernel {
  public:
-  explicit SoftmaxGrad(kernel::Prepare& p) {
-    const memory::desc md = view(p, p.in("dout").shape);
+  explicit SoftmaxGrad(kernel::Prepare& p)
+      : view_(p, p.in("dout").shape),
+        out_(p.input("out")),
+        dout_(p.input("dout")),
+        dx_(p.output("dx")) {
+    if (view_.inner > 1) return;
+    const memory::desc md = view_.desc();
     softmax_ = onednn::Primitive(
         p, typename Backward::primitive_desc({md, md, 1}, onednn::attributes(), onednn::engine(),
                                              forward<Forward>(md)));
-    softmax_.arg(DNNL_ARG_DST, p.input("out"), md)
-        .arg(DNNL_ARG_DIFF_DST, p.input("dout"), md)
-        .arg(DNNL_ARG_DIFF_SRC, p.output("dx"), md);
+    softmax_.arg(DNNL_ARG_DST, out_, md)
+        .arg(DNNL_ARG_DIFF_DST, dout_, md)
+        .arg(DNNL_ARG_DIFF_SRC, dx_, md);
   }
-  void run(const kernel::Run& r) override { softmax_.run(r); }
-  std::string_view implementation() const override { return softmax_.implementation(); }
+  void run(const kernel::Run& r) override {
+    if (softmax_) return softmax_.run(r);
+    const int64_t n = view_.n, inner = view_.inner;
+    const float *outs = r.in<float>(out_), *douts = r.in<float>(dout_);
+    float* dxs = r.out<float>(dx_);
+    for_each_strip(view_, [=](int64_t offset, int64_t columns) {
+      const float *out = outs + offset, *dout = douts + offset;
+      float* dx = dxs + offset;
+      float sum[kColumns] = {};
+      for (int64_t k = 0; k < n; ++k)
+        for (int64_t j = 0; j < columns; ++j) {
+          const int64_t i = k * inner + j;
+          sum[j] += kLog<Forward> ? dout[i] : out[i] * dout[i];
+        }
+      for (int64_t k = 0; k < n; ++k)
+        for (int64_t j = 0; j < columns; ++j) {
+          const int64_t i = k * inner + j;
+          dx[i] = kLog<Forward> ? dout[i] - ops::exp_of_negative(out[i]) * sum[j]
+                                : out[i] * (dout[i] - sum[j]);
+        }
+    });
+  }
+  std::string_view implementation() const override {
+    return softmax_ ? softmax_.implementation() : "own:columns";
+  }
 
  private:
+  View view_;
+  kernel::Slot out_, dout_, dx_;
   onednn::Primitive softmax_;
 };
 
