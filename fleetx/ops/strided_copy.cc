@@ -1,0 +1,189 @@
+#include "fleetx/ops/strided_copy.h"
+
+#include <array>
+#include <cstring>
+
+#include "fleetx/base/error.h"
+#include "fleetx/base/threads.h"
+
+namespace fleetx {
+namespace {
+
+constexpr int64_t kTile = 16;  // units on each side of a transposed block
+constexpr int64_t kPiece =
+    256 << 10;  // bytes of one memcpy, so that one long run keeps all threads busy
+constexpr int64_t kGrain = 32 << 10;  // bytes worth a thread
+
+int64_t blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
+
+bool has_typed_loop(int64_t bytes) {
+  return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
+}
+
+template <int kBytes>
+void copy_line(const char* in, int64_t in_stride, char* out, int64_t out_stride, int64_t n) {
+  struct Unit {
+    char bytes[kBytes];
+  };
+  Unit unit;
+  if (in_stride == 0) {
+    std::memcpy(&unit, in, kBytes);
+    for (int64_t i = 0; i < n; ++i) std::memcpy(out + i * out_stride, &unit, kBytes);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    std::memcpy(&unit, in + i * in_stride, kBytes);
+    std::memcpy(out + i * out_stride, &unit, kBytes);
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> strides_of(const Shape& shape) {
+  std::vector<int64_t> out(static_cast<size_t>(shape.rank()));
+  int64_t stride = 1;
+  for (size_t d = out.size(); d-- > 0;) {
+    out[d] = stride;
+    stride *= shape[static_cast<int>(d)];
+  }
+  return out;
+}
+
+void zero_fill(void* data, size_t bytes) {
+  parallel_for(static_cast<int64_t>(bytes), kPiece, [=](int64_t begin, int64_t end) {
+    std::memset(static_cast<char*>(data) + begin, 0, static_cast<size_t>(end - begin));
+  });
+}
+
+StridedCopy::StridedCopy(size_t element_bytes, const std::vector<Dim>& dims)
+    : unit_(static_cast<int64_t>(element_bytes)) {
+  items_ = 1;
+  for (const Dim& dim : dims) {
+    items_ *= dim.size;
+    if (dim.size == 1) continue;
+    const Dim bytes{dim.size, dim.in * unit_, dim.out * unit_};
+    Dim* last = outer_.empty() ? nullptr : &outer_.back();
+    if (last && last->in == bytes.size * bytes.in && last->out == bytes.size * bytes.out)
+      *last = {last->size * bytes.size, bytes.in, bytes.out};
+    else
+      outer_.push_back(bytes);
+  }
+  if (items_ == 0) return;
+  if (!outer_.empty() && outer_.back().in == unit_ && outer_.back().out == unit_) {
+    unit_ *= outer_.back().size;
+    outer_.pop_back();
+  }
+  set_loop();
+  FLEETX_CHECK(outer_.size() <= kMaxDims, "a copy of ", outer_.size(), " dimensions");
+  items_ = 1;
+  for (const Dim& dim : outer_) items_ *= dim.size;
+}
+
+void StridedCopy::set_loop() {
+  if (outer_.empty() || !has_typed_loop(unit_)) {
+    loop_ = Loop::kRows;
+    item_bytes_ = std::min(unit_, kPiece);
+    if (unit_ > kPiece) outer_.push_back({blocks(unit_, kPiece), kPiece, kPiece});
+    return;
+  }
+  inner_ = outer_.back();
+  outer_.pop_back();
+  loop_ = Loop::kElements;
+  item_bytes_ = inner_.size * unit_;
+  for (size_t d = 0; d < outer_.size() && inner_.out == unit_ && inner_.in != 0; ++d) {
+    if (outer_[d].in != unit_) continue;
+    loop_ = Loop::kTranspose;
+    across_ = outer_[d];
+    item_bytes_ = kTile * kTile * unit_;
+    outer_.erase(outer_.begin() + static_cast<int64_t>(d));
+    outer_.push_back({blocks(across_.size, kTile), kTile * across_.in, kTile * across_.out});
+    outer_.push_back({blocks(inner_.size, kTile), kTile * inner_.in, kTile * inner_.out});
+    return;
+  }
+}
+
+std::string_view StridedCopy::kind() const {
+  if (loop_ == Loop::kTranspose) return "transpose";
+  if (loop_ == Loop::kElements) return "elements";
+  return items_ * kPiece <= unit_ + kPiece ? "memcpy" : "rows";
+}
+
+// action(in, out, block, inner_block) for every step; the blocks are the last two coordinates.
+template <class Action>
+void StridedCopy::for_each(const char* in, char* out, const Action& action) const {
+  const int dims = static_cast<int>(outer_.size());
+  parallel_for(items_, std::max<int64_t>(1, kGrain / item_bytes_), [&](int64_t begin, int64_t end) {
+    if (dims == 0) return action(in, out, 0, 0);
+    std::array<int64_t, kMaxDims> at{};
+    const char* from = in;
+    char* to = out;
+    int64_t rest = begin;
+    for (int d = dims - 1; d >= 0; --d) {
+      const Dim& dim = outer_[static_cast<size_t>(d)];
+      at[static_cast<size_t>(d)] = rest % dim.size;
+      from += rest % dim.size * dim.in;
+      to += rest % dim.size * dim.out;
+      rest /= dim.size;
+    }
+    const Dim last = outer_.back();
+    int64_t& column = at[static_cast<size_t>(dims - 1)];
+    for (int64_t i = begin; i < end;) {
+      const int64_t row = dims > 1 ? at[static_cast<size_t>(dims - 2)] : 0;
+      for (; column < last.size && i < end; ++column, ++i) {
+        action(from, to, row, column);
+        from += last.in;
+        to += last.out;
+      }
+      for (int d = dims - 1; d >= 0; --d) {
+        const Dim& dim = outer_[static_cast<size_t>(d)];
+        int64_t& coordinate = at[static_cast<size_t>(d)];
+        if (coordinate < dim.size) break;
+        coordinate = 0;
+        from -= dim.size * dim.in;
+        to -= dim.size * dim.out;
+        if (d == 0) break;
+        ++at[static_cast<size_t>(d - 1)];
+        from += outer_[static_cast<size_t>(d - 1)].in;
+        to += outer_[static_cast<size_t>(d - 1)].out;
+      }
+    }
+  });
+}
+
+template <int kBytes>
+void StridedCopy::run_typed(const char* in, char* out) const {
+  const Dim inner = inner_, across = across_;
+  if (loop_ == Loop::kElements) {
+    return for_each(in, out, [=](const char* from, char* to, int64_t, int64_t) {
+      copy_line<kBytes>(from, inner.in, to, inner.out, inner.size);
+    });
+  }
+  for_each(in, out, [=](const char* from, char* to, int64_t row, int64_t column) {
+    const int64_t rows = std::min(kTile, across.size - row * kTile);
+    const int64_t columns = std::min(kTile, inner.size - column * kTile);
+    for (int64_t r = 0; r < rows; ++r)
+      copy_line<kBytes>(from + r * kBytes, inner.in, to + r * across.out, kBytes, columns);
+  });
+}
+
+void StridedCopy::run(const void* in_data, void* out_data) const {
+  if (items_ == 0) return;
+  const auto* in = static_cast<const char*>(in_data);
+  auto* out = static_cast<char*>(out_data);
+  if (loop_ == Loop::kRows) {
+    const int64_t unit = unit_, piece = item_bytes_;
+    return for_each(in, out, [=](const char* from, char* to, int64_t, int64_t column) {
+      const auto bytes = unit <= kPiece ? unit : std::min(piece, unit - column * piece);
+      std::memcpy(to, from, static_cast<size_t>(bytes));
+    });
+  }
+  switch (unit_) {
+    case 1: return run_typed<1>(in, out);
+    case 2: return run_typed<2>(in, out);
+    case 4: return run_typed<4>(in, out);
+    case 8: return run_typed<8>(in, out);
+    default: return run_typed<16>(in, out);
+  }
+}
+
+}  // namespace fleetx
