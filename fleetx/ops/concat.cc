@@ -69,6 +69,7 @@ FLEETX_OP(concat_grad)
     .output("dxs", ir::Arity::kMany)
     .attr("axis", 0)
     .infer(infer_grad)
+    .shape_only("xs")
     .kernel(+[](kernel::Prepare& p) {
       return make_cut(p, "dout", normalize_axis(p.attr<int64_t>("axis"), p.in("dout").shape.rank()),
                       "dxs");

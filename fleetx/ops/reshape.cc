@@ -164,14 +164,14 @@ class ViewKernel final : public kernel::Kernel {
 
 ir::OpRegistrar view(const char* type, void (*infer)(ir::Infer&), void (*grad)(ir::Grad&)) {
   ir::OpRegistrar op(type);
-  op.input("x").output("out").infer(infer).grad(grad).kernel<ViewKernel>().in_place("out", "x");
+  op.input("x").output("out").infer(infer).grad(grad).kernel<ViewKernel>().view("out", "x");
   return op;
 }
 
 const ir::RegisterOp reshape =
     view("reshape", infer_reshape, grad_by_shape).required_attr("shape", ir::AttrType::kInts);
 const ir::RegisterOp reshape_like =
-    view("reshape_like", infer_reshape_like, grad_by_shape).input("like");
+    view("reshape_like", infer_reshape_like, grad_by_shape).input("like").shape_only("like");
 const ir::RegisterOp flatten = view("flatten", infer_flatten, grad_by_shape).attr("axis", 1);
 const ir::RegisterOp flatten_range =
     view("flatten_range", infer_flatten_range, grad_by_shape).attr("start", 0).attr("stop", -1);

@@ -162,6 +162,7 @@ FLEETX_OP(slice_grad)
     .attr("steps", ir::Ints{})
     .required_attr("dims", ir::AttrType::kInts)
     .infer(infer_grad)
+    .shape_only("x")
     .kernel<SliceGradKernel>();
 
 }  // namespace

@@ -58,23 +58,31 @@ void MergeRows::for_each(const kernel::Run& r, const kernel::SparseRows& rows,
   });
 }
 
-// table[id(i)] += rows[i] for i in [0, n), in this order for each row of the table. Every thread
-// reads all ids and adds the rows that it owns. id(i) must be in range; a negative id is left out.
+// body(i) for i in [0, n), in this order for all i of one id, and different ids in parallel: every
+// thread walks over all ids and takes those that it owns. A negative id is left out. `work` is the
+// number of elements that all bodies touch.
+template <class Id, class Body>
+void for_each_owned(const Id& id, int64_t n, int64_t work, const Body& body) {
+  const int parts = parts_for(work, 1 << 14);
+  parallel_parts(parts, parts, [&](int part, int64_t, int64_t) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t own = id(i);
+      if (own < 0) continue;
+      // Neighbouring ids are often hot together: a multiplicative hash spreads them.
+      const uint64_t hash = (static_cast<uint64_t>(own) * 0x9E3779B97F4A7C15u) >> 32;
+      if (static_cast<int>((hash * static_cast<uint64_t>(parts)) >> 32) == part) body(i);
+    }
+  });
+}
+
+// table[id(i)] += rows[i] for i in [0, n), in this order; a negative id is left out.
 template <class T, class Id>
 void add_rows(const Id& id, int64_t n, int64_t width, const T* rows, T* table) {
-  const int parts = parts_for(n * width, 1 << 14);
-  parallel_parts(parts, parts, [&](int part, int64_t, int64_t) {
+  for_each_owned(id, n, n * width, [=](int64_t i) {
+    const T* from = rows + i * width;
+    T* to = table + id(i) * width;
     vectorized([=] {
-      for (int64_t i = 0; i < n; ++i) {
-        const int64_t row = id(i);
-        if (row < 0) continue;
-        // Neighbouring ids are often hot together: a multiplicative hash spreads them.
-        const uint64_t hash = (static_cast<uint64_t>(row) * 0x9E3779B97F4A7C15u) >> 32;
-        if (static_cast<int>((hash * static_cast<uint64_t>(parts)) >> 32) != part) continue;
-        const T* from = rows + i * width;
-        T* to = table + row * width;
-        for (int64_t j = 0; j < width; ++j) to[j] += from[j];
-      }
+      for (int64_t j = 0; j < width; ++j) to[j] += from[j];
     });
   });
 }
