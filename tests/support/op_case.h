@@ -49,8 +49,8 @@ struct OpInput {
 };
 
 struct OpCase {
-  std::string label;
-  std::vector<OpInput> inputs;
+  std::string label = {};
+  std::vector<OpInput> inputs = {};
   ir::Attrs attrs = {};
   // Optional and list outputs to ask for: slot and count. (slot -> input slot) pairs in `updates`
   // are written in place.
@@ -58,6 +58,8 @@ struct OpCase {
   std::vector<std::pair<std::string, std::string>> updates = {};
   // Output slots through which no gradient flows: saved statistics, masks.
   std::vector<std::string> constants = {};
+  // (input slot, dimension): the program declares it as unknown.
+  std::vector<std::pair<std::string, int>> unknown = {};
   // From the input tensors (flattened in order) to the outputs in slot order. An undefined Tensor:
   // do not compare.
   std::function<Tensors(const Tensors&)> reference = nullptr;

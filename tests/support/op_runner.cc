@@ -74,7 +74,7 @@ class CaseProgram {
       if (!weights[i].defined()) continue;
       const std::string name = "weight_of_" + std::to_string(i);
       targets.push_back(outputs_[i]);
-      seeds.push_back(b_.data(name, weights[i].dtype(), weights[i].shape()));
+      seeds.push_back(b_.data(name, weights[i].dtype(), outputs_[i].shape()));
       feeds_.emplace_back(name, weights[i]);
     }
     return autograd::gradients(targets, inputs, seeds);
@@ -99,7 +99,10 @@ class CaseProgram {
       return b_.state(name, tensor.dtype(), tensor.shape());
     }
     feeds_.emplace_back(name, tensor);
-    Var v = b_.data(name, tensor.dtype(), tensor.shape());
+    Shape shape = tensor.shape();
+    for (const auto& [slot, dim] : case_.unknown)
+      if (slot == input.slot) shape[dim] = -1;
+    Var v = b_.data(name, tensor.dtype(), shape);
     v.stop_gradient(false);
     if (input.differentiable && is_float(tensor.dtype())) inputs_.emplace_back(v, tensor);
     return v;
