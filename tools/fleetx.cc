@@ -52,7 +52,8 @@ int run(int argc, char** argv) {
   } catch (const std::exception& e) {
     return complain(e.what(), kFailed);
   }
-  return kDone;
+  std::cout.flush();
+  return std::cout ? kDone : complain("cannot write the output", kFailed);
 }
 
 }  // namespace

@@ -12,11 +12,12 @@ Var many(std::string_view op, const std::vector<Var>& xs, int axis, const Where&
   return call(xs[0], op, {{"xs", xs}}, {{"axis", axis}}, where);
 }
 
-std::vector<Var> split_into(const Var& x, size_t parts, ir::Attrs attrs, const Where& where) {
-  const std::string name = x.builder().unique_name("split");
+std::vector<Var> cut(const std::string& op, const Var& x, size_t parts, ir::Attrs attrs,
+                     const Where& where) {
+  const std::string name = x.builder().unique_name(op);
   ir::Names names;
   for (size_t i = 0; i < parts; ++i) names.push_back(str(name, ".tmp_", i));
-  return call(x, "split", {{"x", x}}, std::move(attrs), where, {{"outs", names}}).all("outs");
+  return call(x, op, {{"x", x}}, std::move(attrs), where, {{"outs", names}}).all("outs");
 }
 
 Ranked ranked(std::string_view op, const Var& x, ir::Attrs attrs, const Where& where) {
@@ -31,6 +32,9 @@ Var reshape(const Var& x, ir::Ints shape, Where where) {
 }
 Var flatten(const Var& x, int axis, Where where) {
   return unary("flatten", x, where, {{"axis", axis}});
+}
+Var flatten_range(const Var& x, int start, int stop, Where where) {
+  return unary("flatten_range", x, where, {{"start", start}, {"stop", stop}});
 }
 Var transpose(const Var& x, ir::Ints perm, Where where) {
   return unary("transpose", x, where, {{"perm", std::move(perm)}});
@@ -54,13 +58,19 @@ Var concat(const std::vector<Var>& xs, int axis, Where where) {
 Var stack(const std::vector<Var>& xs, int axis, Where where) {
   return many("stack", xs, axis, where);
 }
+std::vector<Var> unstack(const Var& x, int axis, Where where) {
+  const int rank = x.shape().rank(), at = normalize_axis(axis, rank);
+  check_arg(at >= 0 && at < rank && x.shape()[at] > 0, user_line(x.builder(), where),
+            ": unstack: dimension ", axis, " of '", x.name(), "' of ", x.type(), " must be known");
+  return cut("unstack", x, static_cast<size_t>(x.shape()[at]), {{"axis", axis}}, where);
+}
 std::vector<Var> split(const Var& x, int parts, int axis, Where where) {
   check_arg(parts > 0, ir::Loc::of(where), ": split into ", parts, " parts");
-  return split_into(x, static_cast<size_t>(parts), {{"num", parts}, {"axis", axis}}, where);
+  return cut("split", x, static_cast<size_t>(parts), {{"num", parts}, {"axis", axis}}, where);
 }
 std::vector<Var> split(const Var& x, ir::Ints sections, int axis, Where where) {
   const size_t parts = sections.size();
-  return split_into(x, parts, {{"sections", std::move(sections)}, {"axis", axis}}, where);
+  return cut("split", x, parts, {{"sections", std::move(sections)}, {"axis", axis}}, where);
 }
 
 Var slice(const Var& x, SliceOptions o, Where where) {
@@ -71,6 +81,9 @@ Var slice(const Var& x, SliceOptions o, Where where) {
 
 Var gather(const Var& x, const Var& index, int axis, Where where) {
   return call(x, "gather", {{"x", x}, {"index", index}}, {{"axis", axis}}, where);
+}
+Var gather_nd(const Var& x, const Var& index, Where where) {
+  return call(x, "gather_nd", {{"x", x}, {"index", index}}, {}, where);
 }
 Var scatter(const Var& x, const Var& index, const Var& updates, ScatterOptions o, Where where) {
   return call(x, "scatter", {{"x", x}, {"index", index}, {"updates", updates}},
@@ -83,6 +96,13 @@ Var pad(const Var& x, PadOptions o, Where where) {
 Var where(const Var& condition, const Var& x, const Var& y, Where where) {
   return call(x, "where", {{"cond", condition}, {"x", x}, {"y", y}}, {}, where);
 }
+Var masked_fill(const Var& x, const Var& mask, double value, Where where) {
+  return call(x, "masked_fill", {{"x", x}, {"mask", mask}}, {{"value", value}}, where);
+}
+Var flip(const Var& x, ir::Ints axes, Where where) {
+  return unary("flip", x, where, {{"axes", std::move(axes)}});
+}
+Var shape_of(const Var& x, Where where) { return unary("shape", x, where); }
 Var one_hot(const Var& x, int depth, Where where) {
   return unary("one_hot", x, where, {{"depth", depth}});
 }

@@ -1,6 +1,14 @@
 #include "fleetx/nn/source.h"
 
 namespace fleetx::nn {
+namespace {
+
+Var random(std::string_view op, ir::Builder& b, ir::Attrs attrs, const Where& where) {
+  const auto at = b.at(ir::Loc::of(where));
+  return b.op(op, {{"step", b.step()}}, std::move(attrs));
+}
+
+}  // namespace
 
 Var fill(ir::Builder& builder, Shape shape, double value, DType dtype, Where where) {
   const auto at = builder.at(ir::Loc::of(where));
@@ -22,6 +30,23 @@ Var cast(const Var& x, DType dtype, Where where) {
 }
 
 Var assign(const Var& x, Where where) { return call(x, "assign", {{"x", x}}, {}, where); }
+
+Var uniform(ir::Builder& builder, Shape shape, double low, double high, int64_t seed, Where where) {
+  return random("uniform", builder,
+                {{"shape", shape}, {"low", low}, {"high", high}, {"seed", seed}}, where);
+}
+
+Var gaussian(ir::Builder& builder, Shape shape, double mean, double std, int64_t seed,
+             Where where) {
+  return random("gaussian", builder,
+                {{"shape", shape}, {"mean", mean}, {"std", std}, {"seed", seed}}, where);
+}
+
+Var randint(ir::Builder& builder, Shape shape, int64_t low, int64_t high, int64_t seed,
+            Where where) {
+  return random("randint", builder,
+                {{"shape", shape}, {"low", low}, {"high", high}, {"seed", seed}}, where);
+}
 
 Var dropout(const Var& x, DropoutOptions o, Where where) {
   if (o.p == 0) return x;

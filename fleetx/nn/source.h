@@ -15,6 +15,14 @@ Var arange(ir::Builder& builder, double start, double end, double step = 1.0, DT
 Var cast(const Var& x, DType dtype, Where where = Where::current());
 Var assign(const Var& x, Where where = Where::current());
 
+// Other values in every step; the seed 0 means that of the program.
+Var uniform(ir::Builder& builder, Shape shape, double low, double high, int64_t seed = 0,
+            Where where = Where::current());
+Var gaussian(ir::Builder& builder, Shape shape, double mean, double std, int64_t seed = 0,
+             Where where = Where::current());
+Var randint(ir::Builder& builder, Shape shape, int64_t low, int64_t high, int64_t seed = 0,
+            Where where = Where::current());  // i64 in [low, high)
+
 struct DropoutOptions {
   double p = 0.5;  // share of elements that become 0
   bool is_test = false;

@@ -135,6 +135,9 @@ TEST(Functional, Manipulation) {
   const Var x = net.b.data("x", f32, {-1, 4, 6});
   EXPECT_EQ(nn::reshape(x, {0, 2, -1}).shape(), (Shape{-1, 2, 12}));
   EXPECT_EQ(nn::flatten(x).shape(), (Shape{-1, 24}));
+  EXPECT_EQ(nn::flatten_range(x, 1, 2).shape(), (Shape{-1, 24}));
+  EXPECT_EQ(nn::flip(x, {1}).shape(), x.shape());
+  EXPECT_EQ(nn::shape_of(x).shape(), Shape{3});
   EXPECT_EQ(nn::transpose(x, {0, 2, 1}).shape(), (Shape{-1, 6, 4}));
   EXPECT_EQ(nn::unsqueeze(x, {1}).shape(), (Shape{-1, 1, 4, 6}));
   EXPECT_EQ(nn::squeeze(nn::unsqueeze(x, {1}), {1}).shape(), x.shape());
@@ -163,6 +166,16 @@ TEST(Functional, Split) {
   EXPECT_EQ(parts[1].shape(), (Shape{-1, 4, 5}));
 }
 
+TEST(Functional, Unstack) {
+  Net net;
+  const Var x = net.b.data("x", f32, {-1, 4, 6});
+  const std::vector<Var> rows = nn::unstack(x, 1);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[3].shape(), (Shape{-1, 6}));
+  const std::string message = error_of([&] { nn::unstack(x, 0); });
+  EXPECT_TRUE(contains(message, line_of(__LINE__ - 1) + " unstack: dimension 0 of 'x'"));
+}
+
 TEST(Functional, Indexing) {
   Net net;
   const Var x = net.b.data("x", f32, {10, 6});
@@ -171,6 +184,9 @@ TEST(Functional, Indexing) {
   EXPECT_EQ(rows.shape(), (Shape{3, 6}));
   EXPECT_EQ(nn::scatter(x, index, rows, {.overwrite = false}).shape(), x.shape());
   EXPECT_EQ(nn::one_hot(index, 5).shape(), (Shape{3, 5}));
+  const Var places = net.b.data("places", i64, {7, 2});
+  EXPECT_EQ(nn::gather_nd(x, places).shape(), Shape{7});
+  EXPECT_EQ(nn::masked_fill(x, nn::less_than(x, x), 3).shape(), x.shape());
 }
 
 TEST(Functional, Pooling) {
@@ -216,6 +232,10 @@ TEST(Functional, Sources) {
   EXPECT_EQ(nn::fill(net.b, {2, 3}, 1.5, f64).type().dtype, f64);
   EXPECT_EQ(nn::fill_like(x, 1).shape(), x.shape());
   EXPECT_EQ(nn::arange(net.b, 0, 5).shape(), Shape{5});
+  EXPECT_EQ(nn::uniform(net.b, {2, 3}, 0, 1).shape(), (Shape{2, 3}));
+  EXPECT_EQ(nn::gaussian(net.b, {2, 3}, 0, 1).dtype(), f32);
+  EXPECT_EQ(nn::randint(net.b, {4}, 0, 10).dtype(), i64);
+  EXPECT_TRUE(net.last().has_in("step"));
   EXPECT_EQ(nn::dropout(x, {.p = 0}).name(), "x");
   EXPECT_EQ(nn::dropout(x, {.p = 0.1}).shape(), x.shape());
   EXPECT_EQ(nn::print(x, {.message = "x is"}).shape(), x.shape());

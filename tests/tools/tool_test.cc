@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -92,6 +93,11 @@ TEST(Tool, EveryCommandTeachesWithExamples) {
 }
 
 TEST(Tool, Version) { EXPECT_EQ(run_tool({"--version"}).out, FLEETX_VERSION "\n"); }
+
+TEST(Tool, OutputThatCannotBeWrittenIsAnError) {
+  const int status = std::system(FLEETX_TOOL " doctor > /dev/full 2> /dev/null");
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+}
 
 TEST(Tool, WrongUseIsOneLineAndExitCode2) {
   expect_error(run_tool({}), 2, "subcommand is required");
