@@ -9,10 +9,16 @@
 namespace fleetx {
 namespace {
 
-constexpr int64_t kTile = 16;  // units on each side of a transposed block
-constexpr int64_t kPiece =
-    256 << 10;  // bytes of one memcpy, so that one long run keeps all threads busy
-constexpr int64_t kGrain = 32 << 10;  // bytes worth a thread
+// Units on each side of a transposed block: a cache line of them.
+constexpr int64_t tile_of(int64_t unit) { return std::max<int64_t>(8, 64 / unit); }
+// Tiles that lie together in the input and are done together: memory is fetched by more than a
+// line.
+constexpr int64_t kTiles = 4;
+
+// Bytes of one memcpy, so that one long run keeps all threads busy.
+constexpr int64_t kPiece = 256 << 10;
+// Bytes worth a thread.
+constexpr int64_t kGrain = 32 << 10;
 
 int64_t blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
 
@@ -35,6 +41,24 @@ void copy_line(const char* in, int64_t in_stride, char* out, int64_t out_stride,
     std::memcpy(&unit, in + i * in_stride, kBytes);
     std::memcpy(out + i * out_stride, &unit, kBytes);
   }
+}
+
+// to[r][c] = from[c][r]. Each line of the input is read once, into a buffer: where the strides are
+// multiples of 4 KB, the lines of a tile fight for the same places of the cache.
+template <int kBytes>
+void copy_tile(const char* from, int64_t from_stride, char* to, int64_t to_stride, int64_t rows,
+               int64_t columns) {
+  constexpr int64_t kTile = tile_of(kBytes);
+  alignas(64) char buffer[kTile * kTile * kBytes];
+  if (rows == kTile && columns == kTile) {
+    for (int64_t c = 0; c < kTile; ++c)
+      std::memcpy(buffer + c * kTile * kBytes, from + c * from_stride, kTile * kBytes);
+    for (int64_t r = 0; r < kTile; ++r)
+      copy_line<kBytes>(buffer + r * kBytes, kTile * kBytes, to + r * to_stride, kBytes, kTile);
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r)
+    copy_line<kBytes>(from + r * kBytes, from_stride, to + r * to_stride, kBytes, columns);
 }
 
 }  // namespace
@@ -94,10 +118,12 @@ void StridedCopy::set_loop() {
     if (outer_[d].in != unit_) continue;
     loop_ = Loop::kTranspose;
     across_ = outer_[d];
-    item_bytes_ = kTile * kTile * unit_;
+    const int64_t tile = tile_of(unit_);
+    const int64_t strip = kTiles * tile;
+    item_bytes_ = strip * tile * unit_;
     outer_.erase(outer_.begin() + static_cast<int64_t>(d));
-    outer_.push_back({blocks(across_.size, kTile), kTile * across_.in, kTile * across_.out});
-    outer_.push_back({blocks(inner_.size, kTile), kTile * inner_.in, kTile * inner_.out});
+    outer_.push_back({blocks(across_.size, strip), strip * across_.in, strip * across_.out});
+    outer_.push_back({blocks(inner_.size, tile), tile * inner_.in, tile * inner_.out});
     return;
   }
 }
@@ -152,6 +178,7 @@ void StridedCopy::for_each(const char* in, char* out, const Action& action) cons
 
 template <int kBytes>
 void StridedCopy::run_typed(const char* in, char* out) const {
+  constexpr int64_t kTile = tile_of(kBytes);
   const Dim inner = inner_, across = across_;
   if (loop_ == Loop::kElements) {
     return for_each(in, out, [=](const char* from, char* to, int64_t, int64_t) {
@@ -159,10 +186,11 @@ void StridedCopy::run_typed(const char* in, char* out) const {
     });
   }
   for_each(in, out, [=](const char* from, char* to, int64_t row, int64_t column) {
-    const int64_t rows = std::min(kTile, across.size - row * kTile);
+    const int64_t rows = std::min(kTiles * kTile, across.size - row * kTiles * kTile);
     const int64_t columns = std::min(kTile, inner.size - column * kTile);
-    for (int64_t r = 0; r < rows; ++r)
-      copy_line<kBytes>(from + r * kBytes, inner.in, to + r * across.out, kBytes, columns);
+    for (int64_t r = 0; r < rows; r += kTile)
+      copy_tile<kBytes>(from + r * kBytes, inner.in, to + r * across.out, across.out,
+                        std::min(kTile, rows - r), columns);
   });
 }
 
