@@ -87,21 +87,21 @@ Trained vgg16(Feeder& f) {
 }
 
 Trained bert_base(Feeder& f) {
-  constexpr int64_t kLength = 128, kHidden = 20;
+  constexpr int64_t kLength = 128, kMasked = 20;
   const models::BertOptions o;
   const Var words = f.integers("words", {kLength}, o.vocabulary);
   const Var sentences = f.integers("sentences", {kLength}, 2);
   std::vector<int64_t> positions;
-  for (int64_t i = 0; i < f.batch() * kHidden; ++i)
-    positions.push_back(i / kHidden * kLength + i % kHidden * (kLength / kHidden));
-  std::vector<int64_t> hidden;
+  for (int64_t i = 0; i < f.batch() * kMasked; ++i)
+    positions.push_back(i / kMasked * kLength + i % kMasked * (kLength / kMasked));
+  std::vector<int64_t> answers;
   for (size_t i = 0; i < positions.size(); ++i)
-    hidden.push_back(static_cast<int64_t>(Philox(2, 0).bits(i)) % o.vocabulary);
-  const int64_t n = f.batch() * kHidden;
+    answers.push_back(static_cast<int64_t>(Philox(2, 0).bits(i)) % o.vocabulary);
+  const int64_t n = f.batch() * kMasked;
   const models::BertPretraining p =
       models::bert_pretraining({.words = words, .sentences = sentences},
                                {.positions = f.values("positions", {n}, positions),
-                                .words = f.values("targets", {n, 1}, hidden),
+                                .words = f.values("targets", {n, 1}, answers),
                                 .follows = f.integers("follows", {1}, 2)},
                                o);
   return {p.loss, static_cast<double>(f.batch() * kLength)};
