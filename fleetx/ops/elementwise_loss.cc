@@ -13,7 +13,7 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/vector_math.h"
+#include "fleetx/ops/math.h"
 
 namespace fleetx {
 namespace {
@@ -57,18 +57,18 @@ struct LogLoss : Formula {
   static constexpr bool kKeepsZero = false;
   explicit LogLoss(const kernel::Prepare& p) : epsilon(p.attr<float>("epsilon")) {}
   float value(float x, float y) const {
-    return -y * std::log(x + epsilon) - (1 - y) * std::log(1 - x + epsilon);
+    return -y * math::log(x + epsilon) - (1 - y) * math::log(1 - x + epsilon);
   }
   float dx(float x, float y) const { return (1 - y) / (1 - x + epsilon) - y / (x + epsilon); }
-  float dy(float x, float) const { return std::log(1 - x + epsilon) - std::log(x + epsilon); }
+  float dy(float x, float) const { return math::log(1 - x + epsilon) - math::log(x + epsilon); }
   float epsilon;
 };
 
 struct KlDiv : Formula {
   explicit KlDiv(const kernel::Prepare&) {}
-  float value(float x, float y) const { return y > 0 ? y * (std::log(y) - x) : 0.0f; }
+  float value(float x, float y) const { return y > 0 ? y * (math::log(y) - x) : 0.0f; }
   float dx(float, float y) const { return y > 0 ? -y : 0.0f; }
-  float dy(float x, float y) const { return y > 0 ? std::log(y) + 1 - x : 0.0f; }
+  float dy(float x, float y) const { return y > 0 ? math::log(y) + 1 - x : 0.0f; }
 };
 
 struct SigmoidCrossEntropy : Formula {
@@ -83,14 +83,10 @@ struct SigmoidCrossEntropy : Formula {
     factor = 1.0f / static_cast<float>(std::max<int64_t>(used, 1));
   }
   float value(float x, float y) const {
-    const float tail = ops::log1p_of_unit(ops::exp_of_negative(-std::abs(x)));
+    const float tail = math::log1p(math::exp(-std::abs(x)));
     return y == ignored ? 0.0f : factor * ((x > 0 ? x : 0.0f) - x * y + tail);
   }
-  float dx(float x, float y) const {
-    const float e = ops::exp_of_negative(-std::abs(x));
-    const float sigmoid = (x >= 0 ? 1.0f : e) / (1.0f + e);
-    return y == ignored ? 0.0f : factor * (sigmoid - y);
-  }
+  float dx(float x, float y) const { return y == ignored ? 0.0f : factor * (math::sigmoid(x) - y); }
   float dy(float x, float y) const { return y == ignored ? 0.0f : -factor * x; }
   float ignored, factor = 1.0f;
   bool normalize;

@@ -9,7 +9,7 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/ops/labels.h"
-#include "fleetx/ops/vector_math.h"
+#include "fleetx/ops/math.h"
 
 namespace fleetx {
 namespace {
@@ -78,7 +78,7 @@ void softmax_row(const Tile t, Sums* sums) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t c = begin; c < end; ++c) {
-      const float e = ops::exp_of_negative(x[c] - max);
+      const float e = math::exp(x[c] - max);
       t.softmax[c] = e;
       sum += e;
     }
@@ -117,7 +117,7 @@ void softmax_tile(const Tile t, Sums* sums) {
     float* out = t.softmax + c * t.stride;
 #pragma GCC ivdep
     for (int64_t k = 0; k < n; ++k) {
-      const float e = ops::exp_of_negative(x[k] - sums->max[k]);
+      const float e = math::exp(x[k] - sums->max[k]);
       out[k] = e;
       sums->exp[k] += static_cast<double>(e);
     }

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "fleetx/ops/vector_math.h"
 #include "tests/support/op_case.h"
 
 namespace fleetx::testing {
@@ -10,7 +9,7 @@ namespace {
 
 void add(const std::string& op, const std::string& label, const Tensor& x, const Tensor& y,
          const std::function<double(double, double)>& formula, const ir::Attrs& attrs = {}) {
-  const AddCases cases(op, [&](Cases& c) {
+  const AddCases cases(op, [=](Cases& c) {
     OpInput labels("label", y);
     if (attrs.contains("ignore_index")) labels.no_grad();  // it jumps at the ignored value
     c.add({.label = label,
@@ -72,25 +71,6 @@ TEST(SigmoidCrossEntropy, LargeLogits) {
   EXPECT_FLOAT_EQ(out.data<float>()[0], 200.0f);
   EXPECT_FLOAT_EQ(out.data<float>()[1], 0.0f);
   EXPECT_FLOAT_EQ(out.data<float>()[2], std::log(2.0f));
-}
-
-TEST(VectorMath, IsCloseToTheLibrary) {
-  double worst_exp = 0, worst_log = 0;
-  for (float x = 0; x > -87.0f; x -= 0.00137f) {
-    const double want = std::exp(static_cast<double>(x));
-    worst_exp = std::max(worst_exp, std::abs(ops::exp_of_negative(x) - want) / want);
-  }
-  for (float x = 1e-6f; x <= 1.0f; x *= 1.0003f) {
-    const double want = std::log1p(static_cast<double>(x));
-    worst_log = std::max(worst_log, std::abs(ops::log1p_of_unit(x) - want) / want);
-  }
-  EXPECT_LT(worst_exp, 2e-7);
-  EXPECT_LT(worst_log, 3e-7);
-  EXPECT_EQ(ops::exp_of_negative(0.0f), 1.0f);
-  EXPECT_EQ(ops::exp_of_negative(-1000.0f), 0.0f);
-  EXPECT_EQ(ops::exp_of_negative(-INFINITY), 0.0f);
-  EXPECT_TRUE(std::isnan(ops::exp_of_negative(NAN)));
-  EXPECT_EQ(ops::log1p_of_unit(0.0f), 0.0f);
 }
 
 }  // namespace

@@ -424,7 +424,7 @@ TEST_F(Refuses, SparseGradientsWhereNormsAreNeeded) {
 
 AddOptimizer::AddOptimizer(const OptimizerSpec& spec) {
   specs().push_back(spec);
-  const AddCases cases(spec.op, [&](Cases& c) {
+  const AddCases cases(spec.op, [spec](Cases& c) {
     c.add(make_case(spec, "one", {{5, 7}}, {}));
     c.add(make_case(spec, "list", {{3, 5}, {40001}, {1}}, kAll));
     OpCase large = make_case(spec, "large", {{1 << 24}}, {});
