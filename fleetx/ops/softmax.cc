@@ -9,7 +9,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/onednn.h"
-#include "fleetx/ops/vector_math.h"
+#include "fleetx/ops/math.h"
 
 namespace fleetx {
 namespace {
@@ -111,7 +111,7 @@ class Softmax final : public kernel::Kernel {
           largest[j] = x[k * inner + j] > largest[j] ? x[k * inner + j] : largest[j];
       for (int64_t k = 0; k < n; ++k)
         for (int64_t j = 0; j < columns; ++j) {
-          const float e = ops::exp_of_negative(x[k * inner + j] - largest[j]);
+          const float e = math::exp(x[k * inner + j] - largest[j]);
           sum[j] += e;
           if constexpr (!kLog<Forward>) out[k * inner + j] = e;
         }
@@ -167,7 +167,7 @@ class SoftmaxGrad final : public kernel::Kernel {
       for (int64_t k = 0; k < n; ++k)
         for (int64_t j = 0; j < columns; ++j) {
           const int64_t i = k * inner + j;
-          dx[i] = kLog<Forward> ? dout[i] - ops::exp_of_negative(out[i]) * sum[j]
+          dx[i] = kLog<Forward> ? dout[i] - math::exp(out[i]) * sum[j]
                                 : out[i] * (dout[i] - sum[j]);
         }
     });
