@@ -69,6 +69,9 @@ OpCase make_case(const std::string& label, const Norm& c) {
 }
 
 const AddCases cases("batch_norm", [](Cases& c) {
+  const OpCase whole = make_case("", {.x = {3, 5, 4, 3}});
+  for (const std::string slot : {"x", "scale", "bias"})
+    c.add(only_gradients_of(whole, "only_d" + slot, {slot}));
   c.add(make_case("train", {.x = {3, 5, 4, 3}}));
   c.add(make_case("train_relu", {.x = {3, 5, 4, 3}, .relu = true}));
   c.add(make_case("train_momentum", {.x = {2, 2, 3, 3}, .momentum = 0.5, .epsilon = 1e-3}));
@@ -83,6 +86,9 @@ const AddCases cases("batch_norm", [](Cases& c) {
   c.add(make_case("rank_2_tall", {.x = {1500, 19}}));
   c.add(make_case("rank_2_test", {.x = {4, 18}, .is_test = true}));
   c.add(make_case("one_channel", {.x = {4, 1, 5, 5}}));
+
+  const OpCase global = make_case("", {.x = {3, 5, 4, 3}, .global = true, .relu = true});
+  c.add(only_gradients_of(global, "global_only_dx", {"x"}));
 
   OpCase perf = make_case("resnet.perf", {.x = {16, 256, 56, 56}, .relu = true});
   perf.perf = true;

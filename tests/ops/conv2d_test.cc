@@ -69,6 +69,9 @@ OpCase perf(const std::string& label, const Conv& c) {
 }
 
 const AddCases cases("conv2d", [](Cases& c) {
+  const OpCase whole = make_case("", {.x = {2, 20, 6, 6}, .w = {35, 20, 3, 3}, .bias = true});
+  for (const std::string slot : {"x", "w", "bias"})
+    c.add(only_gradients_of(whole, "only_d" + slot, {slot}));
   c.add(make_case("one_by_one", {.x = {2, 16, 5, 5}, .w = {32, 16, 1, 1}}));
   c.add(
       make_case("one_by_one_stride", {.x = {2, 32, 7, 7}, .w = {64, 32, 1, 1}, .stride = {2, 2}}));

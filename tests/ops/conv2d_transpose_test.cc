@@ -60,6 +60,9 @@ OpCase make_case(const std::string& label, const Transpose& c) {
 }
 
 const AddCases cases("conv2d_transpose", [](Cases& c) {
+  const OpCase whole = make_case("", {.x = {2, 20, 4, 4}, .w = {20, 5, 3, 3}, .bias = true});
+  for (const std::string slot : {"x", "w", "bias"})
+    c.add(only_gradients_of(whole, "only_d" + slot, {slot}));
   c.add(make_case("plain", {.x = {2, 4, 5, 5}, .w = {4, 6, 3, 3}}));
   c.add(
       make_case("bias", {.x = {2, 16, 4, 4}, .w = {16, 20, 2, 2}, .stride = {2, 2}, .bias = true}));

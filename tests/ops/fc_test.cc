@@ -41,6 +41,9 @@ OpCase make_case(const std::string& label, const Shape& x, int64_t n, int flat, 
 }
 
 const AddCases cases("fc", [](Cases& c) {
+  const OpCase whole = make_case("", {4, 6}, 5, 1, true, "gelu");
+  for (const std::string slot : {"x", "w", "bias"})
+    c.add(only_gradients_of(whole, "only_d" + slot, {slot}));
   c.add(make_case("plain", {4, 6}, 5, 1, false));
   c.add(make_case("bias", {4, 6}, 5, 1, true));
   for (const std::string act : {"relu", "gelu", "tanh", "sigmoid"}) {

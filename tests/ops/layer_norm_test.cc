@@ -44,6 +44,9 @@ OpCase make_case(const std::string& label, const Shape& x, int axis, bool scale,
 }
 
 const AddCases cases("layer_norm", [](Cases& c) {
+  const OpCase whole = make_case("", {4, 10}, 1, true, true);
+  for (const std::string slot : {"x", "scale", "bias"})
+    c.add(only_gradients_of(whole, "only_d" + slot, {slot}));
   c.add(make_case("both", {4, 10}, 1, true, true));
   c.add(make_case("no_bias", {4, 10}, 1, true, false));
   c.add(make_case("no_scale", {4, 10}, 1, false, true));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string_view>
 
 #include "fleetx/autograd/backward.h"
 #include "fleetx/base/cpu.h"
@@ -79,6 +80,19 @@ Var build(Network& n, int64_t channels) {
   return n.pool(x, {{"type", "avg"}, {"global", true}});
 }
 
+// oneDNN must not use what this CPU was found to fault on, or what FLEETX_MAX_ISA forbids.
+void expect_usable(std::string_view implementation) {
+  if (cpu::best_isa() < cpu::Isa::kAmx) {
+    EXPECT_EQ(implementation.find("amx"), std::string_view::npos) << implementation;
+  }
+  if (cpu::best_isa() < cpu::Isa::kAvx512) {
+    EXPECT_EQ(implementation.find("avx512"), std::string_view::npos) << implementation;
+  }
+  if (cpu::best_isa() < cpu::Isa::kAvx2) {
+    EXPECT_EQ(implementation.find("avx"), std::string_view::npos) << implementation;
+  }
+}
+
 Tensors train(int64_t channels, const std::set<std::string>& skip, int* blocked = nullptr) {
   Network n;
   const Var out = build(n, channels);
@@ -94,6 +108,7 @@ Tensors train(int64_t channels, const std::set<std::string>& skip, int* blocked 
   const runtime::Feeds feeds{{"x", random({2, 3, 14, 14}, 1)},
                              {"seed", random(out.shape(), 2, 0.5f, 1.5f)}};
   const runtime::Plan& plan = exe.plan(n.main, n.scope, feeds, fetch);
+  for (const runtime::Step& step : plan.steps()) expect_usable(step.kernel->implementation());
   if (blocked)
     for (const runtime::Value& v : plan.values()) *blocked += !v.desc.layout.blocks.empty();
   exe.run(n.main, n.scope, feeds, fetch);

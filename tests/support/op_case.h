@@ -14,6 +14,7 @@
 // same cases.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -69,6 +70,15 @@ struct OpCase {
   bool gradient = true;  // false: not differentiable at these inputs, say why in the test file
   bool perf = false;     // large: only timed, not run as a test
 };
+
+// The same case under another label, with gradients of only the named inputs.
+inline OpCase only_gradients_of(OpCase c, const std::string& label,
+                                const std::vector<std::string>& slots) {
+  c.label = label;
+  for (OpInput& input : c.inputs)
+    input.differentiable = std::find(slots.begin(), slots.end(), input.slot) != slots.end();
+  return c;
+}
 
 class Cases {
  public:
