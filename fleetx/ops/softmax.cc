@@ -8,8 +8,8 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/onednn.h"
 #include "fleetx/ops/math.h"
+#include "fleetx/ops/onednn.h"
 
 namespace fleetx {
 namespace {
@@ -167,8 +167,8 @@ class SoftmaxGrad final : public kernel::Kernel {
       for (int64_t k = 0; k < n; ++k)
         for (int64_t j = 0; j < columns; ++j) {
           const int64_t i = k * inner + j;
-          dx[i] = kLog<Forward> ? dout[i] - math::exp(out[i]) * sum[j]
-                                : out[i] * (dout[i] - sum[j]);
+          dx[i] =
+              kLog<Forward> ? dout[i] - math::exp(out[i]) * sum[j] : out[i] * (dout[i] - sum[j]);
         }
     });
   }
