@@ -17,9 +17,9 @@ struct ParamGrad {
 
 struct BackwardOptions {
   // Parameters to differentiate for; empty: all trainable ones.
-  ir::Names parameters;
+  ir::Names parameters = {};
   // Variables whose gradient is cut, in addition to those with stop_gradient.
-  std::set<std::string> no_grad;
+  std::set<std::string> no_grad = {};
 };
 
 // Gradients of `loss` (one element) for the parameters, in the order in which backward produces

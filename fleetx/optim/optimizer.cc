@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fleetx/ir/rewriter.h"
+
 namespace fleetx::optim {
 namespace {
 
@@ -36,16 +38,18 @@ Var clip_alone(ir::Builder& b, const ParamGrad& pair, const Clip& clip) {
   if (!wants_clip(pair.param.info())) return pair.grad;
   if (clip.kind == Clip::Kind::kNorm)
     return b.op("clip_by_norm", {{"x", pair.grad}}, {{"max_norm", clip.max_norm}});
-  check_arg(pair.grad.type().kind == ir::VarKind::kDense, "clipping by value: the gradient of '",
-            pair.param.name(), "' is sparse; clip by norm or by global norm instead");
-  return b.op("clip", {{"x", pair.grad}}, {{"min", clip.low}, {"max", clip.high}});
+  const bool dense = pair.grad.type().kind == ir::VarKind::kDense;
+  return b.op(dense ? "clip" : "clip_rows", {{"x", pair.grad}},
+              {{"min", clip.low}, {"max", clip.high}});
 }
 
-// Once per program, after all updates: schedules and random ops of this step have read it.
+// Once per program, after all updates of all optimizers: schedules and random ops of this step have
+// read it.
 void increment_step(ir::Builder& b) {
   const Var step = b.step();
-  for (const ir::Op& op : b.main().ops())
-    if (op.writes(step.name())) return;
+  ir::Rewriter rw(b.main());
+  for (auto op = rw.begin(); op != rw.end(); ++op)
+    if (op->writes(step.name())) return rw.move(op, rw.end());
   b.op("increment", {{"x", step}}, {{"value", 1.0}}, {{"out", step}});
 }
 
@@ -129,8 +133,10 @@ void Optimizer::update(ir::Builder& b, const ParamGrad& pair, const Var& scale) 
   std::vector<ir::Dest> dests{{"param_out", pair.param}};
   for (const State& s : rule_.states) {
     const Shape shape = s.scalar ? Shape{1} : pair.param.shape();
-    const std::string suffix = s.slot.ends_with("_pow") ? "_acc_0" : "_0";
-    const Var state = b.state(info.name + "_" + s.slot + suffix, DType::kF32, shape, s.initial);
+    // A second optimizer of the same parameter has states of its own: _1.
+    const std::string name =
+        b.unique_name(info.name + "_" + s.slot + (s.slot.ends_with("_pow") ? "_acc" : ""));
+    const Var state = b.state(name, DType::kF32, shape, s.initial);
     args.emplace_back(s.slot, state);
     dests.emplace_back(s.slot + "_out", state);
   }

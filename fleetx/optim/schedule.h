@@ -15,6 +15,8 @@ namespace fleetx::optim {
 
 using ir::Var;
 
+Var constant(ir::Builder& b, double lr);
+
 // values[i] while step < boundaries[i], the last value afterwards.
 Var piecewise(ir::Builder& b, std::vector<int64_t> boundaries, std::vector<double> values);
 
@@ -26,6 +28,9 @@ struct DecayOptions {
 Var exponential(ir::Builder& b, double lr, DecayOptions o);   // lr * rate^(step/steps)
 Var natural_exp(ir::Builder& b, double lr, DecayOptions o);   // lr * e^(-rate * step/steps)
 Var inverse_time(ir::Builder& b, double lr, DecayOptions o);  // lr / (1 + rate * step/steps)
+
+// lr * factor^floor(step / every)
+Var step_decay(ir::Builder& b, double lr, int64_t every, double factor = 0.1);
 
 struct PolynomialOptions {
   int64_t steps = 1;  // until `end` is reached
