@@ -1,6 +1,7 @@
 #include "fleetx/base/shape.h"
 
 #include <algorithm>
+#include <limits>
 #include <ostream>
 
 namespace fleetx {
@@ -11,7 +12,8 @@ bool Shape::known() const {
 
 int64_t Shape::numel(int begin, int end) const {
   int64_t n = 1;
-  for (int i = begin; i < end; ++i) n *= (*this)[i];
+  for (int i = begin; i < end; ++i)
+    if (__builtin_mul_overflow(n, (*this)[i], &n)) return std::numeric_limits<int64_t>::max();
   return n;
 }
 

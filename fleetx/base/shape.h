@@ -26,8 +26,9 @@ class Shape {
   void push_back(int64_t d) { dims_.push_back(d); }
 
   bool known() const;
-  int64_t numel() const { return numel(0, rank()); }  // product of all; 1 for a scalar []
-  int64_t numel(int begin, int end) const;            // product of dims [begin, end)
+  // Product of all; 1 for a scalar []. Too large for a number: the largest number.
+  int64_t numel() const { return numel(0, rank()); }
+  int64_t numel(int begin, int end) const;  // product of dims [begin, end)
   bool operator==(const Shape&) const = default;
 
  private:

@@ -51,7 +51,7 @@ class Planner {
     timed("layout", [&] { prepare_kernels(); });
     timed("inplace", [&] { share_storages(); });
     timed("memory", [&] { assign_memory(); });
-    bind();
+    timed("bind", [&] { bind(); });
     if (!options_.dump_dir.empty()) {
       std::ofstream out(options_.dump_dir + "/plan.txt");
       out << plan_->table();

@@ -1,11 +1,10 @@
 // Program x feed types x scope -> Plan. The phases, in order: the local passes (see passes/), then
 //   layout   kernels are prepared; each says which layouts it wants and makes, and reorders are put
-//   where they differ.
-//            Parameters move, once, into the layout their first reader wants.
+//            where they differ. Parameters move, once, into the layout their first reader wants.
 //   inplace  outputs take over the memory of inputs that die, where the op allows it
 //   memory   lifetimes to offsets in one arena; gradients of parameters to the bucket
-// Each of the three can be skipped by name, like the passes: layout then keeps everything
-// row-major.
+//   bind     memory is allocated, parameters are moved, pointers are set
+// The first three can be skipped by name, like the passes: layout then keeps all row-major.
 #pragma once
 
 #include <memory>
