@@ -152,6 +152,10 @@ std::string latest_checkpoint(const std::string& dir) {
   return all.empty() ? "" : all.back().second.string();
 }
 
+void remove_checkpoints(const std::string& dir) {
+  for (const auto& [step, path] : checkpoints_in(dir)) fs::remove_all(path);
+}
+
 State load_checkpoint(const std::string& path, runtime::Scope& scope, const Programs& programs) {
   const SealedFolder folder(path, kCheckpoint);
   auto tensors = load_safetensors(folder.file("parameters.safetensors")).tensors;

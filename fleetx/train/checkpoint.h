@@ -38,6 +38,8 @@ std::string save_checkpoint(const std::string& dir, const runtime::Scope& scope,
 
 // The path of the newest checkpoint in `dir`; empty where there is none.
 std::string latest_checkpoint(const std::string& dir);
+// Removes all checkpoints in `dir`, and nothing else.
+void remove_checkpoints(const std::string& dir);
 
 // Verifies one checkpoint and puts its tensors into the scope. With programs given, everything they
 // keep from step to step must be there with the same type; only that is loaded.

@@ -85,6 +85,17 @@ TEST_F(Checkpoint, KeepsTheLastOnes) {
   EXPECT_TRUE(fs::exists(dir_ / "run/step-00000010")) << "what was just written stays";
 }
 
+TEST_F(Checkpoint, RemovesCheckpointsAndNothingElse) {
+  save(5);
+  write_file(dir_ / "run/curves.png", "");
+  fs::create_directory(dir_ / "run/step-by-step");
+  fs::create_directory(dir_ / "run/step-00000001");  // without a manifest it is none
+  remove_checkpoints(dir_ / "run");
+  EXPECT_EQ(latest_checkpoint(dir_ / "run"), "");
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir_ / "run"), fs::directory_iterator()), 3);
+  remove_checkpoints(dir_ / "nowhere");
+}
+
 TEST_F(Checkpoint, TheSameStepAgainReplacesIt) {
   save(7);
   scope_.set("lr", Tensor::scalar(0.5f));
