@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
 #include "fleetx/base/file.h"
 #include "fleetx/base/threads.h"
@@ -227,8 +228,8 @@ float largeness(const Form& form) {
 
 void paint_flower(Canvas& canvas, const Form& form, const Color& background, Dice& dice) {
   const float n = static_cast<float>(canvas.size());
-  const float length = std::min(0.46f, dice.between(0.2f, 0.4f) * largeness(form)) * n;
-  const float room = std::max(0.0f, n - 2 * length) / 2 + 0.12f * n;
+  const float length = std::min(0.48f, dice.between(0.26f, 0.42f) * largeness(form)) * n;
+  const float room = std::max(0.0f, n - 2 * length) / 2 + 0.06f * n;
   const float tilt = dice.angle();
   const Pose pose{n / 2 + dice.between(-room, room),
                   n / 2 + dice.between(-room, room),
@@ -340,6 +341,22 @@ void generate_flowers(const FlowersOptions& o,
   }
   write_file((fs::path(o.folder) / "train.txt").string(), lists[0]);
   write_file((fs::path(o.folder) / "val.txt").string(), lists[1]);
+}
+
+std::string cached_flowers(FlowersOptions o,
+                           const std::function<void(int64_t, int64_t)>& progress) {
+  FLEETX_CHECK(o.folder.empty());
+  std::string root = env::get("XDG_CACHE_HOME").value_or("");
+  if (root.empty()) {
+    const auto home = env::get("HOME");
+    check_arg(home.has_value(), "flowers: no cache folder: neither XDG_CACHE_HOME nor HOME is set");
+    root = *home + "/.cache";
+  }
+  o.folder = str(root, "/fleetx/flowers-", o.classes, "-", o.train, "-", o.val, "-", o.size, "-",
+                 o.seed, "-", o.quality);
+  // val.txt is written last.
+  if (!std::filesystem::exists(o.folder + "/val.txt")) generate_flowers(o, progress);
+  return o.folder;
 }
 
 }  // namespace fleetx::data

@@ -31,6 +31,11 @@ struct FlowersOptions {
 void generate_flowers(const FlowersOptions& options,
                       const std::function<void(int64_t, int64_t)>& progress = {});
 
+// Such a set in the user's cache folder (XDG_CACHE_HOME, ~/.cache); made now if it is not there
+// yet. `options.folder` must be empty. Returns the folder.
+std::string cached_flowers(FlowersOptions options,
+                           const std::function<void(int64_t, int64_t)>& progress = {});
+
 // Picture `number` of one kind; a pure function of its arguments.
 Image draw_flower(int kind, uint64_t seed, uint64_t number, int size);
 std::string describe_flower(int kind);  // "5 broad round petals in one ring, small centre"

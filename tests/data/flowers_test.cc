@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -59,6 +60,20 @@ TEST(Flowers, AFolderIsAnImageList) {
   EXPECT_NE(first, read_file(dir / "set/val/000004.jpg")) << "validation pictures are others";
   generate_flowers(options);
   EXPECT_EQ(first, read_file(dir / "set/train/000004.jpg")) << "the same again";
+}
+
+TEST(Flowers, ASetIsMadeOnceAndCached) {
+  const TempDir dir;
+  setenv("XDG_CACHE_HOME", dir.path().c_str(), 1);
+  const FlowersOptions options{.classes = 2, .train = 4, .val = 2, .size = 32};
+  int calls = 0;
+  const auto count = [&](int64_t, int64_t) { ++calls; };
+  const std::string folder = cached_flowers(options, count);
+  EXPECT_TRUE(folder.starts_with(dir.path()));
+  EXPECT_EQ(cached_flowers(options, count), folder);
+  EXPECT_EQ(calls, 1);
+  EXPECT_NE(cached_flowers({.classes = 2, .train = 4, .val = 2, .size = 32, .seed = 9}), folder);
+  unsetenv("XDG_CACHE_HOME");
 }
 
 TEST(Flowers, MeanColoursDoNotTellTheKind) {
