@@ -1,6 +1,10 @@
 # Compile flags of everything that is ours: a target links fleetx_flags.
 add_library(fleetx_flags INTERFACE)
-target_compile_options(fleetx_flags INTERFACE -Wall -Wextra -Werror -fno-math-errno -fno-trapping-math)
+# The project is written for g++. clang builds it for the fuzz targets only, and has other opinions on pragmas.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(fleetx_flags INTERFACE -Wall -Wextra -Werror)
+endif()
+target_compile_options(fleetx_flags INTERFACE -fno-math-errno -fno-trapping-math)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # The vector code of simd.h mixes functions of different instruction sets; no vector type crosses an interface.
   target_compile_options(fleetx_flags INTERFACE -Wno-psabi)

@@ -1,6 +1,6 @@
-// Writes the seeds of the program targets: each text of a folder as a protobuf message, and a
-// dictionary of all op, slot and attribute names for libFuzzer.
-// usage: fuzz_make_seeds TEXT_FOLDER PROTO_FOLDER DICTIONARY
+// Writes what the fuzz targets start from: each program text of a folder as a protobuf message, two
+// safetensors files, and a dictionary of all op and attribute names.
+// usage: fuzz_make_seeds TEXT_FOLDER CORPUS_FOLDER
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -10,6 +10,7 @@
 #include "fleetx/base/error.h"
 #include "fleetx/ir/proto.h"
 #include "fleetx/ir/text.h"
+#include "fleetx/tensor/safetensors.h"
 
 namespace {
 
@@ -33,19 +34,42 @@ std::string dictionary() {
   return out.str();
 }
 
-}  // namespace
+void write_tensors(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  fleetx::Safetensors content;
+  write(folder / "empty", fleetx::to_safetensors(content));
+  content.metadata = {{"step", "12"}};
+  content.tensors = {{"scalar", fleetx::Tensor(fleetx::f64, {})},
+                     {"none", fleetx::Tensor(fleetx::i64, {0, 3})},
+                     {"w", fleetx::Tensor(fleetx::f32, {2, 3})},
+                     {"flags", fleetx::Tensor(fleetx::boolean, {3})}};
+  write(folder / "several", fleetx::to_safetensors(content));
+}
 
-int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::cerr << "usage: " << argv[0] << " TEXT_FOLDER PROTO_FOLDER DICTIONARY\n";
-    return 2;
-  }
-  std::filesystem::create_directories(argv[2]);
-  for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
+void write_programs(const std::filesystem::path& texts, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (const auto& entry : std::filesystem::directory_iterator(texts)) {
     std::stringstream text;
     text << std::ifstream(entry.path()).rdbuf();
     const auto program = fleetx::ir::parse_text(text.str(), entry.path().string());
-    write(std::filesystem::path(argv[2]) / entry.path().stem(), fleetx::ir::to_proto(program));
+    write(folder / entry.path().stem(), fleetx::ir::to_proto(program));
   }
-  write(argv[3], dictionary());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: " << argv[0] << " TEXT_FOLDER CORPUS_FOLDER\n";
+    return 2;
+  }
+  try {
+    const std::filesystem::path corpus = argv[2];
+    write_programs(argv[1], corpus / "program_proto");
+    write_tensors(corpus / "safetensors");
+    write(corpus / "program.dict", dictionary());
+  } catch (const std::exception& e) {
+    std::cerr << argv[0] << ": " << e.what() << '\n';
+    return 1;
+  }
 }

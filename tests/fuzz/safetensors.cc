@@ -1,30 +1,43 @@
-// Input is either refused as damaged, or gives tensors that a round trip keeps as they are.
+// Any bytes are either refused as damaged or give tensors that are the same after a round trip.
 #include "fleetx/tensor/safetensors.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <iostream>
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace fleetx;
-  Safetensors first;
+namespace fleetx {
+namespace {
+
+bool same(const Safetensors& a, const Safetensors& b) {
+  if (a.metadata != b.metadata || a.tensors.size() != b.tensors.size()) return false;
+  for (const auto& [name, x] : a.tensors) {
+    const auto it = b.tensors.find(name);
+    if (it == b.tensors.end()) return false;
+    const Tensor& y = it->second;
+    if (x.dtype() != y.dtype() || x.shape() != y.shape()) return false;
+    if (x.bytes() > 0 && std::memcmp(x.raw(), y.raw(), x.bytes()) != 0) return false;
+  }
+  return true;
+}
+
+void check(std::span<const std::byte> bytes) {
+  Safetensors content;
   try {
-    first = parse_safetensors(std::as_bytes(std::span(data, size)), "fuzz");
+    content = parse_safetensors(bytes, "fuzz");
   } catch (const Error& e) {
-    if (e.kind() == Error::Kind::kCorrupt) return 0;
+    if (e.kind() == Error::Kind::kCorrupt) return;
     std::cerr << "refused, but not as damaged: " << e.what() << '\n';
     std::abort();
   }
-  const std::string bytes = to_safetensors(first);
-  const Safetensors second = parse_safetensors(std::as_bytes(std::span(bytes)), "again");
-  bool same = first.metadata == second.metadata && first.tensors.size() == second.tensors.size();
-  for (const auto& [name, t] : first.tensors) {
-    const auto it = second.tensors.find(name);
-    same = same && it != second.tensors.end() && it->second.dtype() == t.dtype() &&
-           it->second.shape() == t.shape() &&
-           std::memcmp(it->second.raw(), t.raw(), t.bytes()) == 0;
-  }
-  if (same) return 0;
+  const std::string again = to_safetensors(content);
+  if (same(content, parse_safetensors(std::as_bytes(std::span(again)), "again"))) return;
   std::cerr << "a round trip changes the tensors\n";
   std::abort();
+}
+
+}  // namespace
+}  // namespace fleetx
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fleetx::check(std::as_bytes(std::span(data, size)));
+  return 0;
 }
