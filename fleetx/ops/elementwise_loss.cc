@@ -4,9 +4,8 @@
 //   smooth_l1_loss  d^2 / 2 if |d| < delta, else delta * (|d| - delta / 2), with d = x - label
 //   log_loss        -label * log(x + epsilon) - (1 - label) * log(1 - x + epsilon)
 //   kldiv_loss      label * (log(label) - x), 0 where label <= 0; x holds log-probabilities
-//   sigmoid_cross_entropy  max(x, 0) - x * label + log(1 + e^-|x|): x holds logits. 0 where label
-//   is
-//                   ignore_index; with normalize divided by the number of elements not ignored
+//   sigmoid_cross_entropy  max(x, 0) - x * label + log(1 + e^-|x|), for logits x; 0 where the label
+//                   is ignore_index; with normalize divided by the number of the others
 // Both x and label get gradients. <name>_grad(x, label, dout) -> dx?, dlabel?.
 #include <cmath>
 

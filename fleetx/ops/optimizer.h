@@ -55,9 +55,7 @@ struct StepArgs {
 //   kStates  names of the state slots (input <name>, output <name>_out),
 //   kPowers  whether it has beta1_pow and beta2_pow, and then members beta1 and beta2,
 //   kNorms   whether a pass over the whole parameter comes before the update,
-//   step(const StepArgs&)     gives a function (float& p, float g, float& state...) that updates
-//   one
-//                             element,
+//   step(const StepArgs&)     a function (float& p, float g, float& state...) for one element,
 //   measure(const StepArgs&)  with kNorms: a function (float p, float g, float& state...) that
 //                             returns the value to take the norm of.
 template <class Rule>
