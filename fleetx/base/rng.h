@@ -29,34 +29,20 @@ class Philox {
     return c;
   }
 
-  // words[4 * i + w] = block(first + i)[w] for i < n. Inside vectorized() this runs 16 blocks at a
-  // time.
+  // words[4 * i + w] = block(first + i)[w] for i < n. Inside vectorized() many blocks go at a time.
   void blocks(uint64_t first, int64_t n, uint32_t* words) const {
-    constexpr int kLanes = 16;
-    for (int64_t done = 0; done < n; done += kLanes) {
-      uint32_t a[kLanes], b[kLanes], c[kLanes], d[kLanes];
-      for (int l = 0; l < kLanes; ++l) {
-        const uint64_t index = first + static_cast<uint64_t>(done + l);
-        a[l] = lo(index), b[l] = hi(index), c[l] = lo(stream_), d[l] = hi(stream_);
-      }
+    for (int64_t i = 0; i < n; ++i) {
+      const uint64_t index = first + static_cast<uint64_t>(i);
+      uint32_t a = lo(index), b = hi(index), c = lo(stream_), d = hi(stream_);
       uint32_t k0 = lo(seed_), k1 = hi(seed_);
+#pragma GCC unroll 10  // a loop inside would keep this one from becoming vector code
       for (int round = 0; round < 10; ++round) {
-        for (int l = 0; l < kLanes; ++l) {
-          const uint64_t p0 = uint64_t{0xD2511F53u} * a[l], p1 = uint64_t{0xCD9E8D57u} * c[l];
-          a[l] = hi(p1) ^ b[l] ^ k0, b[l] = lo(p1), c[l] = hi(p0) ^ d[l] ^ k1, d[l] = lo(p0);
-        }
+        const uint64_t p0 = uint64_t{0xD2511F53u} * a, p1 = uint64_t{0xCD9E8D57u} * c;
+        a = hi(p1) ^ b ^ k0, b = lo(p1), c = hi(p0) ^ d ^ k1, d = lo(p0);
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
       }
-      const int count = static_cast<int>(n - done < kLanes ? n - done : kLanes);
-      uint32_t* out = words + 4 * done;
-      if (count == kLanes) {
-        for (int l = 0; l < kLanes; ++l)
-          out[4 * l] = a[l], out[4 * l + 1] = b[l], out[4 * l + 2] = c[l], out[4 * l + 3] = d[l];
-      } else {
-        for (int l = 0; l < count; ++l)
-          out[4 * l] = a[l], out[4 * l + 1] = b[l], out[4 * l + 2] = c[l], out[4 * l + 3] = d[l];
-      }
+      words[4 * i] = a, words[4 * i + 1] = b, words[4 * i + 2] = c, words[4 * i + 3] = d;
     }
   }
 

@@ -7,6 +7,8 @@
 // inlinable.
 #pragma once
 
+#include <type_traits>
+
 #include "fleetx/base/cpu.h"
 
 namespace fleetx {
@@ -47,6 +49,15 @@ void vectorized(const Body& body) {
   if (isa >= cpu::Isa::kAvx512) return detail::run_avx512(body);
   if (isa >= cpu::Isa::kAvx2) return detail::run_avx2(body);
   detail::run_sse(body);
+}
+
+// For templates over element types: a version per instruction set for floats, one for the others.
+template <class T, class Body>
+void vectorized_for(const Body& body) {
+  if constexpr (std::is_floating_point_v<T>)
+    vectorized(body);
+  else
+    body();
 }
 
 }  // namespace fleetx

@@ -103,7 +103,7 @@ void Broadcast::run(const F& f, const X* x, const Y* y, Out* out) const {
       const Y* from_y = y + begin * inner.y;
       Out* to = out + begin;
       const int64_t n = end - begin;
-      vectorized(
+      vectorized_for<X>(
           [=] { detail::binary_rows(f, from_x, from_y, to, 1, n, 0, 0, x_varies, y_varies); });
     });
     return;
@@ -115,7 +115,7 @@ void Broadcast::run(const F& f, const X* x, const Y* y, Out* out) const {
                    const X* from_x = x + xo;
                    const Y* from_y = y + yo;
                    Out* to = out + oo;
-                   vectorized([=] {
+                   vectorized_for<X>([=] {
                      detail::binary_rows(f, from_x, from_y, to, rows, inner.size, row.x, row.y,
                                          x_varies, y_varies);
                    });

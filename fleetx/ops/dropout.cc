@@ -62,8 +62,8 @@ class DropoutKernel final : public kernel::Kernel {
  public:
   explicit DropoutKernel(kernel::Prepare& p)
       : stream_(p.random_stream()),
-        // A word below the threshold drops the element; as a 64-bit number it can also be "all".
-        threshold_(static_cast<uint64_t>(std::llround(p.attr<double>("p") * 0x1p32))),
+        // 24 random bits below this drop the element.
+        threshold_(static_cast<int32_t>(std::lround(p.attr<double>("p") * 0x1p24))),
         scale_(kept_scale(p)),
         first_(static_cast<uint64_t>(p.attr<int64_t>("rank") * p.in("x").numel())),
         x_(p.input("x")),
@@ -79,23 +79,28 @@ class DropoutKernel final : public kernel::Kernel {
     T* out = r.out<T>(out_);
     uint8_t* mask = r.out<uint8_t>(mask_);
     const auto scale = static_cast<T>(scale_);
-    const uint64_t threshold = threshold_, first = first_;
+    const int32_t threshold = threshold_;
+    const uint64_t first = first_;
     parallel_for(n_, 1 << 14, [=](int64_t begin, int64_t end) {
       vectorized([=] {
         std::array<uint32_t, kChunk + 4> words;
-        const bool all = threshold > UINT32_MAX;
-        const auto limit = static_cast<uint32_t>(threshold);
         for (int64_t at = begin; at < end; at += kChunk) {
           const int64_t n = std::min(kChunk, end - at);
           const uint64_t index = first + static_cast<uint64_t>(at), skip = index % 4;
           random.blocks(index / 4, kChunk / 4 + 1, words.data());
+          // Bytes may alias anything, the captured variables too: copies of them stay in registers.
           const uint32_t* word = words.data() + skip;
+          const T* from = x + at;
+          T* to = out + at;
+          uint8_t* flag = mask + at;
+          const int32_t limit = threshold;
+          const T factor = scale;
 #pragma GCC ivdep
           for (int64_t i = 0; i < n; ++i) {
-            const bool keep = !all & (word[i] >= limit);
-            mask[at + i] = keep ? 1 : 0;
-            const T value = x[at + i] * scale;
-            out[at + i] = keep ? value : T{0};
+            const bool keep = static_cast<int32_t>(word[i] >> 8) >= limit;
+            const T value = from[i] * factor;
+            to[i] = keep ? value : T{0};
+            flag[i] = keep ? 1 : 0;
           }
         }
       });
@@ -105,7 +110,7 @@ class DropoutKernel final : public kernel::Kernel {
  private:
   static constexpr int64_t kChunk = 508;  // 127 blocks, and one more where it starts inside a block
   kernel::RandomStream stream_;
-  uint64_t threshold_;
+  int32_t threshold_;
   double scale_;
   uint64_t first_;
   kernel::Slot x_, step_, out_, mask_;

@@ -62,7 +62,7 @@ struct Max : Sum {
   }
   template <class A>
   static A add(A a, A v) {
-    return v > a || v != v ? v : a;
+    return (v > a) | (v != v) ? v : a;  // one condition: no branch
   }
 };
 struct Min : Max {
@@ -73,7 +73,7 @@ struct Min : Max {
   }
   template <class A>
   static A add(A a, A v) {
-    return v < a || v != v ? v : a;
+    return (v < a) | (v != v) ? v : a;
   }
 };
 struct All : Max {

@@ -90,8 +90,9 @@ class Reduction {
                                  finish);
       }
     };
-    parallel_for(s.outer * s.pieces * strips, std::max<int64_t>(1, (1 << 15) / work),
-                 [&](int64_t begin, int64_t end) { vectorized([=] { body(begin, end); }); });
+    parallel_for(
+        s.outer * s.pieces * strips, std::max<int64_t>(1, (1 << 15) / work),
+        [&](int64_t begin, int64_t end) { vectorized_for<In>([=] { body(begin, end); }); });
   }
 
   std::vector<Stage> stages_;

@@ -48,7 +48,7 @@ class WhereKernel final : public kernel::Kernel {
         n_(p.in("x").numel()) {}
 
   void run(const kernel::Run& r) override {
-    const bool* cond = r.in<bool>(cond_);
+    const uint8_t* cond = r.in<uint8_t>(cond_);
     const T *x = r.in<T>(x_), *y = r.in<T>(y_);
     T* out = r.out<T>(out_);
     parallel_for(n_, 1 << 14, [=](int64_t begin, int64_t end) {
@@ -56,7 +56,7 @@ class WhereKernel final : public kernel::Kernel {
 #pragma GCC ivdep
         for (int64_t i = begin; i < end; ++i) {
           const T a = x[i], b = y[i];  // both are read, so that the loop has no branch
-          out[i] = cond[i] ? a : b;
+          out[i] = cond[i] != 0 ? a : b;
         }
       });
     });
@@ -79,13 +79,13 @@ class WhereGradKernel final : public kernel::Kernel {
 
   void run(const kernel::Run& r) override {
     // dy first: dx may be the memory of dout.
-    if (dy_) select(r, dy_, false);
-    if (dx_) select(r, dx_, true);
+    if (dy_) select(r, dy_, 0);
+    if (dx_) select(r, dx_, 1);
   }
 
  private:
-  void select(const kernel::Run& r, kernel::Slot to, bool wanted) const {
-    const bool* cond = r.in<bool>(cond_);
+  void select(const kernel::Run& r, kernel::Slot to, uint8_t wanted) const {
+    const uint8_t* cond = r.in<uint8_t>(cond_);
     const T* dout = r.in<T>(dout_);
     T* d = r.out<T>(to);
     parallel_for(n_, 1 << 14, [=](int64_t begin, int64_t end) {
