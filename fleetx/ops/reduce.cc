@@ -62,7 +62,8 @@ struct Max : Sum {
   }
   template <class A>
   static A add(A a, A v) {
-    return (v > a) | (v != v) ? v : a;  // one condition: no branch
+    const A larger = v > a ? v : a;
+    return v != v ? v : larger;
   }
 };
 struct Min : Max {
@@ -73,7 +74,8 @@ struct Min : Max {
   }
   template <class A>
   static A add(A a, A v) {
-    return (v < a) | (v != v) ? v : a;
+    const A smaller = v < a ? v : a;
+    return v != v ? v : smaller;
   }
 };
 struct All : Max {

@@ -48,9 +48,16 @@ class Reduction {
 
   template <class R, class Acc, class In>
   static Acc reduce_row(const In* x, int64_t n) {
-    // Many independent chains: they fill the vector units and keep rounding errors small.
-    constexpr int kLanes = 16;
+    // Many independent chains: they fill the vector units and keep rounding errors small. (Fewer
+    // than 64, and the compiler would unroll the loop over them instead of turning it into vector
+    // code.)
+    constexpr int kLanes = 64;
     Acc lanes[kLanes];
+    if (n < kLanes) {
+      Acc acc = R::template start<Acc>();
+      for (int64_t i = 0; i < n; ++i) acc = R::add(acc, x[i]);
+      return acc;
+    }
     for (Acc& lane : lanes) lane = R::template start<Acc>();
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes)

@@ -8,6 +8,9 @@
 //   sign floor ceil round (halves away from 0)
 // A NaN stays a NaN. Gradients are ops <name>_grad(x or out, dout) -> dx; `out` wherever the slope
 // can be told from it, because then x need not be kept. sign, floor, ceil and round give zeros.
+#include <limits>
+#include <utility>
+
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/element_loop.h"
 #include "fleetx/ops/math.h"
@@ -34,7 +37,16 @@ struct Bound {
   }
   template <class T>
   Params<T> as() const {
-    return {static_cast<T>(a), static_cast<T>(b)};
+    return {convert<T>(a), convert<T>(b)};
+  }
+  // Bounds like 1e30 mean the largest integer there is.
+  template <class T>
+  static T convert(double value) {
+    using Limits = std::numeric_limits<T>;
+    if (std::is_integral_v<T> && value <= static_cast<double>(Limits::lowest()))
+      return Limits::lowest();
+    if (std::is_integral_v<T> && value >= static_cast<double>(Limits::max())) return Limits::max();
+    return static_cast<T>(value);
   }
   double a = 0, b = 0;
 };

@@ -145,5 +145,13 @@ const AddCases more("gelu", [](Cases& c) {
          }});
 });
 
+const AddCases far("clip", [](Cases& c) {
+  c.add({.label = "bounds_beyond_integers",
+         .inputs = {{"x", random_ints({9}, -5, 6)}},
+         .attrs = {{"min", -1e30}, {"max", 1e30}},
+         .reference = [](const Tensors& in) -> Tensors { return {in[0]}; },
+         .gradient = false});
+});
+
 }  // namespace
 }  // namespace fleetx::testing
