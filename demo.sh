@@ -9,7 +9,15 @@ trap 'echo "demo: failed in line $LINENO; the lines above say why" >&2' ERR
 echo "[1/3] packages"
 scripts/setup.sh build
 echo "[2/3] build"
-cmake --preset release -DFLEETX_TESTS=OFF --log-level=WARNING
-cmake --build --preset release --target lenet_fashion_mnist fleetx_tool
+scripts/build release -DFLEETX_TESTS=OFF lenet_fashion_mnist fleetx_tool
 echo "[3/3] train LeNet on Fashion-MNIST (60,000 images of clothes, ten kinds)"
-build/release/examples/lenet_fashion_mnist "$@"
+build/release/examples/lenet_fashion_mnist --checkpoint build/demo "$@"
+cat <<'END'
+
+What to try next:
+  build/release/tools/fleetx show build/demo/model          the trained network as readable text
+  build/release/tools/fleetx plan build/demo/model --batch 64    how it runs: layouts, memory, flops
+  build/release/tools/fleetx bench resnet50 --batch 16 --steps 5  speed on this machine
+  build/release/tools/fleetx doctor                         what this machine can do
+  examples/lenet_fashion_mnist.cc                           the program that just ran
+END

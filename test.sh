@@ -8,8 +8,7 @@ trap 'echo "test: failed in line $LINENO; the lines above say why" >&2' ERR
 echo "[1/3] packages"
 scripts/setup.sh test
 echo "[2/3] build"
-cmake --preset release -DFLEETX_TESTS=ON --log-level=WARNING
-cmake --build --preset release
+scripts/build release -DFLEETX_TESTS=ON
 echo "[3/3] tests"
 trap - ERR  # ctest's own summary closes the output
 ctest --test-dir build/release --output-on-failure "$@"
