@@ -30,7 +30,9 @@ void announce_once() {
     log::info("executor", num_threads(), " compute thread", num_threads() == 1 ? "" : "s", " on ",
               physical_cores(), " physical core", physical_cores() == 1 ? "" : "s",
               ", instruction set ", cpu::name_of(cpu::best_isa()));
+    const unsigned callers = _mm_getcsr();
     flush_denormals_everywhere();
+    _mm_setcsr(callers);  // this thread flushes only while a plan runs, see ComputeMode
   });
 }
 
