@@ -76,8 +76,8 @@ TEST(Math, TanhIsAccurate) {
 TEST(Math, ErfIsAccurate) {
   EXPECT_LT(worst(-5, 5, math::erf, std::erf), 8);
   EXPECT_LT(worst(-1e-3f, 1e-3f, math::erf, std::erf), 8);
-  EXPECT_EQ(math::erf(kInfinity), 1);
-  EXPECT_EQ(math::erf(-kInfinity), -1);
+  EXPECT_FLOAT_EQ(math::erf(kInfinity), 1);
+  EXPECT_FLOAT_EQ(math::erf(-kInfinity), -1);
   EXPECT_TRUE(std::isnan(math::erf(kNan)));
 }
 
