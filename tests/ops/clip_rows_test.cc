@@ -18,9 +18,9 @@ class Rows : public ::testing::Test {
   Rows() : ids(Tensor::of<int64_t>({6}, {4, 1, 4, 0, 1, 4})), values(random({6, 3})) {
     table = b.state("table", f32, {5, 3});
     scope.set("table", Tensor(f32, {5, 3}));
-    rows = b.op("rows_of", {{"ids", b.data("ids", i64, {6})},
-                            {"values", b.data("values", f32, {6, 3})},
-                            {"table", table}});
+    rows = b.op("test_rows_of", {{"ids", b.data("ids", i64, {6})},
+                                 {"values", b.data("values", f32, {6, 3})},
+                                 {"table", table}});
     for (size_t i = 0; i < 6; ++i)
       for (size_t k = 0; k < 3; ++k)
         sum.data<float>()[3 * static_cast<size_t>(ids.data<int64_t>()[i]) + k] +=

@@ -152,7 +152,7 @@ class RowsOf final : public kernel::Kernel {
   kernel::Slot ids_in_, values_in_, out_;
 };
 
-FLEETX_OP(rows_of)
+FLEETX_OP(test_rows_of)
     .input("ids")
     .input("values")
     .input("table")
@@ -246,7 +246,7 @@ class Optimizing {
     } else {
       Shape values = shapes_[i];
       values[0] = rows_;
-      b_.op("rows_of",
+      b_.op("test_rows_of",
             {{"ids", b_.data(str("ids_", i), i64, {rows_})},
              {"values", b_.data(str("values_", i), f32, values)},
              {"table", b_.var(str("param_", i))}},
@@ -414,7 +414,7 @@ TEST_F(Refuses, WhatDoesNotFitTogether) {
 TEST_F(Refuses, SparseGradientsWhereNormsAreNeeded) {
   const ir::Var p = state("p", {4, 3}), v = state("v", {4, 3}), lr = state("lr", {1});
   const ir::Var g = b.op(
-      "rows_of",
+      "test_rows_of",
       {{"ids", b.data("ids", i64, {2})}, {"values", b.data("values", f32, {2, 3})}, {"table", p}});
   expect({"lars_momentum", "sparse"}, {{"param", p}, {"grad", g}, {"velocity", v}, {"lr", lr}}, {},
          {{"param_out", p}, {"velocity_out", v}}, "lars_momentum");
