@@ -17,7 +17,12 @@
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FLEETX_COUNTS_ALLOCATIONS 0
-#else
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FLEETX_COUNTS_ALLOCATIONS 0
+#endif
+#endif
+#ifndef FLEETX_COUNTS_ALLOCATIONS
 #define FLEETX_COUNTS_ALLOCATIONS 1
 #endif
 
