@@ -51,5 +51,13 @@ TEST_F(Plan, MistakesAreExplained) {
   expect_error(run_tool({"plan", folder.path("none"), "--batch", "2"}), 2, "none");
 }
 
+TEST(Plan, OfResNet50IsMadeInLessThanASecond) {
+  const ToolResult r = run_tool({"plan", "resnet50", "--batch", "16"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  const size_t at = r.out.find("made in ");
+  ASSERT_NE(at, std::string::npos) << r.out;
+  EXPECT_LT(std::stod(r.out.substr(at + 8)), 1.0);
+}
+
 }  // namespace
 }  // namespace fleetx::testing
