@@ -51,7 +51,7 @@ TEST_F(Plan, MistakesAreExplained) {
   expect_error(run_tool({"plan", folder.path("none"), "--batch", "2"}), 2, "none");
 }
 
-TEST(Plan, OfResNet50IsMadeInLessThanASecond) {
+TEST_F(Plan, OfResNet50IsMadeInLessThanASecond) {
   const ToolResult r = run_tool({"plan", "resnet50", "--batch", "16"});
   ASSERT_EQ(r.code, 0) << r.err;
   const size_t at = r.out.find("made in ");
