@@ -40,16 +40,22 @@ __attribute__((target("avx512f,avx512vl,avx512bf16"))) void run_avx512_bf16() {
   std::memcpy(const_cast<uint16_t*>(sink), &a, sizeof a);
 }
 
+// The system must grant the tile state before a process may use it.
+bool request_tiles() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 __attribute__((target("amx-tile,amx-bf16"))) void run_amx() {
-  // The kernel must first grant the tile state (ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA =
-  // 18).
-  if (syscall(SYS_arch_prctl, 0x1023, 18) != 0) raise(SIGILL);
+  if (!request_tiles()) raise(SIGILL);
   struct alignas(64) Config {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};
     uint16_t column_bytes[16] = {64, 64, 64};
     uint8_t rows[16] = {16, 16, 16};
   } config;
   alignas(64) static char data[1024];
+  // g++ believes that _tile_loadconfig reads eight bytes only, and would drop the rest of config.
+  asm volatile("" : : "m"(config));
   _tile_loadconfig(&config);
   _tile_zero(0);
   _tile_loadd(1, data, 64);
@@ -94,8 +100,10 @@ Capabilities probe_this_process() {
       lie ? std::optional(isa_from_name(*lie, "FLEETX_SIMULATE_FAULT")) : std::nullopt;
   if (faulty && std::find(advertised.begin(), advertised.end(), *faulty) == advertised.end())
     advertised.push_back(*faulty);
-  Capabilities found =
-      probe(advertised, [&](Isa isa) { return isa != faulty && survives_in_child(isa); });
+  Capabilities found = probe(advertised, [&](Isa isa) {
+    // The child asked for its own tiles; ours can still be refused (a signal stack too small).
+    return isa != faulty && survives_in_child(isa) && (isa != Isa::kAmx || request_tiles());
+  });
   for (const Isa isa : found.faulty)
     log::warning("cpu", "this CPU advertises ", name_of(isa), " but faults on it; FleetX uses ",
                  name_of(found.best), " instead");

@@ -1,3 +1,4 @@
+#include "fleetx/base/cpu.h"
 #include "tests/tools/tool.h"
 
 namespace fleetx::testing {
@@ -16,6 +17,14 @@ TEST(Doctor, ReportsAnInstructionSetThatFaults) {
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "used up to          sse"));
   EXPECT_TRUE(contains(r.out, "faults on it"));
+}
+
+TEST(Doctor, SaysAmxOnlyWhereItWorks) {
+  const auto says = [](const ToolResult& r) {
+    return bool(contains(r.out, "used up to          amx"));
+  };
+  EXPECT_EQ(says(run_tool({"doctor"})), cpu::survives_in_child(cpu::Isa::kAmx));
+  EXPECT_FALSE(says(run_tool({"doctor"}, {{"FLEETX_SIMULATE_FAULT", "amx"}})));
 }
 
 TEST(Doctor, SaysWhichDataIsMissing) {
