@@ -1,0 +1,80 @@
+// The environment contract between whoever starts the processes of a job and the processes
+// themselves. `fleetrun` writes it (launch/), every process of a job reads it:
+//
+//   const JobEnv job = JobEnv::from_environment();
+//   job.rank, job.world, job.endpoint, job.store
+//
+// A process that was started by mpirun (Open MPI, MPICH) or srun (Slurm) finds its rank there; one
+// that was started by nobody is rank 0 of 1.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fleetx {
+
+enum class JobRole { kWorker, kServer, kHeterWorker };
+std::string_view to_string(JobRole role);  // worker, server, heter worker
+
+struct JobEnv {
+  enum class StartedBy { kNobody, kFleetrun, kMpi, kSlurm };
+  // Returns nullopt for a variable that is unset or empty.
+  using Lookup = std::function<std::optional<std::string>(std::string_view name)>;
+
+  StartedBy started_by = StartedBy::kNobody;
+  JobRole role = JobRole::kWorker;
+  int rank = 0;                         // among the processes of its role
+  int world = 1;                        // workers of the job
+  int local_rank = 0, local_world = 1;  // the same, on this machine
+  int node = 0, nodes = 1;
+  std::string endpoint;  // ip:port of this process; empty under MPI and Slurm
+  std::vector<std::string> worker_endpoints, server_endpoints, heter_endpoints;
+  std::vector<std::string> hosts;  // Slurm: the machines of the job, node by node
+  std::string devices;             // slots of this process, "0" or "0,1"
+  std::string job_id = "default";  // the same in all processes; unique per start under MPI, Slurm
+  std::string store;               // ip:port of the rendezvous store; empty: there is none
+  std::string secret;              // hex; what a connection to a process of the job must prove
+  std::optional<int> listen_fd;    // a socket already bound to `endpoint`: call listen() on it
+  int restart = 0;                 // how often the job was restarted before
+
+  // What contradicts itself or lacks a part is kInvalidArgument that names the variable.
+  static JobEnv from(const Lookup& lookup);
+  static JobEnv from_environment();
+};
+
+// "n[01-03,7],login" (as in SLURM_JOB_NODELIST) to n01 n02 n03 n7 login.
+std::vector<std::string> expand_host_list(std::string_view text);
+
+std::vector<std::string> split_list(std::string_view text);  // "a,b" to a b; "" to nothing
+
+// All variables of this process, to hand them to another one.
+std::map<std::string, std::string> whole_environment();
+
+// The names of the contract, so that writer and reader cannot differ.
+namespace job_var {
+inline constexpr const char* kTrainerId = "PADDLE_TRAINER_ID";
+inline constexpr const char* kCurrentEndpoint = "PADDLE_CURRENT_ENDPOINT";
+inline constexpr const char* kTrainersNum = "PADDLE_TRAINERS_NUM";
+inline constexpr const char* kTrainerEndpoints = "PADDLE_TRAINER_ENDPOINTS";
+inline constexpr const char* kSelectedGpus = "FLAGS_selected_gpus";
+inline constexpr const char* kTrainingRole = "TRAINING_ROLE";
+inline constexpr const char* kServerEndpoints = "PADDLE_PSERVERS_IP_PORT_LIST";
+inline constexpr const char* kHeterEndpoints = "PADDLE_HETER_TRAINER_IP_PORT_LIST";
+inline constexpr const char* kPodIp = "POD_IP";
+inline constexpr const char* kPort = "PADDLE_PORT";
+inline constexpr const char* kLocalRank = "PADDLE_RANK_IN_NODE";
+inline constexpr const char* kLocalSize = "PADDLE_LOCAL_SIZE";
+inline constexpr const char* kNodes = "PADDLE_NNODES";
+inline constexpr const char* kNode = "FLEETX_NODE";
+inline constexpr const char* kJobId = "FLEETX_JOB_ID";
+inline constexpr const char* kStore = "FLEETX_STORE";
+inline constexpr const char* kSecret = "FLEETX_JOB_SECRET";
+inline constexpr const char* kListenFd = "FLEETX_LISTEN_FD";
+inline constexpr const char* kRestart = "FLEETX_RESTART";
+}  // namespace job_var
+
+}  // namespace fleetx
