@@ -28,12 +28,7 @@ void grad(ir::Grad& g) {
                   {{"dx", g.dx("x")}}));
 }
 
-void infer_grad(ir::Infer& c) {
-  ops::check_labels(c, "x");
-  c.check(c.in("dout").shape == ops::one_per_position(c, "x"), "dout must have the shape ",
-          ops::one_per_position(c, "x"), ", but ", c.show("dout"));
-  c.out("dx") = c.in("x");
-}
+void infer_grad(ir::Infer& c) { ops::infer_loss_grad(c, "x"); }
 
 class Forward final : public kernel::Kernel {
  public:
@@ -103,27 +98,21 @@ class Backward final : public kernel::Kernel {
   kernel::Slot x_, dout_, dx_;
 };
 
-FLEETX_OP(cross_entropy)
-    .input("x")
-    .input("label")
-    .output("out")
-    .attr("soft_label", false)
-    .attr("ignore_index", -100)
-    .attr("axis", -1)
-    .infer(infer)
-    .grad(grad)
-    .kernel<Forward>();
+const ir::RegisterOp register_cross_entropy = ops::class_loss("cross_entropy")
+                                                  .input("x")
+                                                  .input("label")
+                                                  .output("out")
+                                                  .infer(infer)
+                                                  .grad(grad)
+                                                  .kernel<Forward>();
 
-FLEETX_OP(cross_entropy_grad)
-    .input("x")
-    .input("label")
-    .input("dout")
-    .output("dx")
-    .attr("soft_label", false)
-    .attr("ignore_index", -100)
-    .attr("axis", -1)
-    .infer(infer_grad)
-    .kernel<Backward>();
+const ir::RegisterOp register_cross_entropy_grad = ops::class_loss("cross_entropy_grad")
+                                                       .input("x")
+                                                       .input("label")
+                                                       .input("dout")
+                                                       .output("dx")
+                                                       .infer(infer_grad)
+                                                       .kernel<Backward>();
 
 }  // namespace
 }  // namespace fleetx

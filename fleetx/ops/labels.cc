@@ -43,6 +43,19 @@ void check_labels(const ir::Infer& c, std::string_view x) {
           c.show(x), " and ", c.show("label"));
 }
 
+void infer_loss_grad(ir::Infer& c, std::string_view x) {
+  check_labels(c, x);
+  c.check(c.in("dout").shape == one_per_position(c, x), "dout must have the shape ",
+          one_per_position(c, x), ", but ", c.show("dout"));
+  c.out("dx") = c.in(x);
+}
+
+ir::OpRegistrar class_loss(std::string type) {
+  ir::OpRegistrar op(std::move(type));
+  op.attr("soft_label", false).attr("ignore_index", -100).attr("axis", -1);
+  return op;
+}
+
 ClassAxis class_axis(const kernel::Prepare& p, std::string_view x) {
   const Shape& shape = p.in(x).shape;
   const int axis = axis_of(p.op(), shape.rank());

@@ -20,6 +20,10 @@ struct ClassAxis {
 void check_labels(const ir::Infer& c, std::string_view x);
 Shape one_per_position(const ir::Infer& c, std::string_view x);  // shape of x with one class
 ClassAxis class_axis(const kernel::Prepare& p, std::string_view x);
+// infer of a gradient: dx is like `x`, dout has one value per position.
+void infer_loss_grad(ir::Infer& c, std::string_view x);
+// A registrar with the attributes of the losses; their gradients have the same ones.
+ir::OpRegistrar class_loss(std::string type);
 // Soft labels are constants: a gradient for them would be silently missing.
 void refuse_label_gradient(const ir::Grad& g);
 

@@ -257,38 +257,31 @@ class Pool2dGrad final : public Pool {
   kernel::Slot x_, out_, dout_, dx_;
 };
 
-FLEETX_OP(pool2d)
-    .input("x")
-    .output("out")
-    .attr("kernel", ir::Ints{2, 2})
-    .attr("stride", ir::Ints{2, 2})
-    .attr("padding", ir::Ints{0, 0})
-    .attr("type", "max")
-    .attr("exclusive", true)
-    .attr("ceil_mode", false)
-    .attr("global", false)
-    .attr("adaptive", false)
-    .infer(infer)
-    .grad(grad)
-    .cost(cost)
-    .kernel<Pool2d>();
+// What the op and its gradient have in common.
+ir::OpRegistrar pooling(const char* type) {
+  ir::OpRegistrar op(type);
+  op.attr("kernel", ir::Ints{2, 2})
+      .attr("stride", ir::Ints{2, 2})
+      .attr("padding", ir::Ints{0, 0})
+      .attr("type", "max")
+      .attr("exclusive", true)
+      .attr("ceil_mode", false)
+      .attr("global", false)
+      .attr("adaptive", false)
+      .cost(cost);
+  return op;
+}
 
-FLEETX_OP(pool2d_grad)
-    .input("x")
-    .input("out")
-    .input("dout")
-    .output("dx")
-    .attr("kernel", ir::Ints{2, 2})
-    .attr("stride", ir::Ints{2, 2})
-    .attr("padding", ir::Ints{0, 0})
-    .attr("type", "max")
-    .attr("exclusive", true)
-    .attr("ceil_mode", false)
-    .attr("global", false)
-    .attr("adaptive", false)
-    .infer(infer_grad)
-    .cost(cost)
-    .kernel<Pool2dGrad>();
+const ir::RegisterOp register_pool2d =
+    pooling("pool2d").input("x").output("out").infer(infer).grad(grad).kernel<Pool2d>();
+
+const ir::RegisterOp register_pool2d_grad = pooling("pool2d_grad")
+                                                .input("x")
+                                                .input("out")
+                                                .input("dout")
+                                                .output("dx")
+                                                .infer(infer_grad)
+                                                .kernel<Pool2dGrad>();
 
 }  // namespace
 }  // namespace fleetx

@@ -182,45 +182,28 @@ class SoftmaxGrad final : public kernel::Kernel {
   onednn::Primitive softmax_;
 };
 
-FLEETX_OP(softmax)
-    .input("x")
-    .output("out")
-    .attr("axis", -1)
-    .infer(infer)
-    .grad(grad)
-    .cost(cost)
-    .kernel<Softmax<dnnl::softmax_forward>>()
-    .in_place("out", "x");
+template <class Forward>
+ir::OpRegistrar forward_op(const char* type) {
+  ir::OpRegistrar op(type);
+  op.input("x").output("out").attr("axis", -1).infer(infer).grad(grad).cost(cost);
+  op.kernel<Softmax<Forward>>().in_place("out", "x");
+  return op;
+}
 
-FLEETX_OP(softmax_grad)
-    .input("out")
-    .input("dout")
-    .output("dx")
-    .attr("axis", -1)
-    .infer(infer_grad)
-    .cost(cost_grad)
-    .kernel<SoftmaxGrad<dnnl::softmax_forward, dnnl::softmax_backward>>()
-    .in_place("dx", "dout");
+template <class Forward, class Backward>
+ir::OpRegistrar backward_op(const char* type) {
+  ir::OpRegistrar op(type);
+  op.input("out").input("dout").output("dx").attr("axis", -1).infer(infer_grad).cost(cost_grad);
+  op.kernel<SoftmaxGrad<Forward, Backward>>().in_place("dx", "dout");
+  return op;
+}
 
-FLEETX_OP(log_softmax)
-    .input("x")
-    .output("out")
-    .attr("axis", -1)
-    .infer(infer)
-    .grad(grad)
-    .cost(cost)
-    .kernel<Softmax<dnnl::logsoftmax_forward>>()
-    .in_place("out", "x");
-
-FLEETX_OP(log_softmax_grad)
-    .input("out")
-    .input("dout")
-    .output("dx")
-    .attr("axis", -1)
-    .infer(infer_grad)
-    .cost(cost_grad)
-    .kernel<SoftmaxGrad<dnnl::logsoftmax_forward, dnnl::logsoftmax_backward>>()
-    .in_place("dx", "dout");
+const ir::RegisterOp ops[] = {
+    forward_op<dnnl::softmax_forward>("softmax"),
+    backward_op<dnnl::softmax_forward, dnnl::softmax_backward>("softmax_grad"),
+    forward_op<dnnl::logsoftmax_forward>("log_softmax"),
+    backward_op<dnnl::logsoftmax_forward, dnnl::logsoftmax_backward>("log_softmax_grad"),
+};
 
 }  // namespace
 }  // namespace fleetx

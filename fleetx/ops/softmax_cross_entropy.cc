@@ -191,12 +191,7 @@ class Forward final : public kernel::Kernel {
   kernel::Slot x_, out_, softmax_;
 };
 
-void infer_grad(ir::Infer& c) {
-  ops::check_labels(c, "softmax");
-  c.check(c.in("dout").shape == ops::one_per_position(c, "softmax"), "dout must be of the shape ",
-          ops::one_per_position(c, "softmax"), ", but ", c.show("dout"));
-  c.out("dx") = c.in("softmax");
-}
+void infer_grad(ir::Infer& c) { ops::infer_loss_grad(c, "softmax"); }
 
 class Backward final : public kernel::Kernel {
  public:
@@ -272,31 +267,26 @@ class Backward final : public kernel::Kernel {
   kernel::Slot softmax_, dout_, dx_;
 };
 
-FLEETX_OP(softmax_cross_entropy)
-    .input("x")
-    .input("label")
-    .output("out")
-    .output("softmax")
-    .attr("soft_label", false)
-    .attr("ignore_index", -100)
-    .attr("axis", -1)
-    .infer(infer)
-    .grad(grad)
-    .cost(cost)
-    .kernel<Forward>()
-    .in_place("softmax", "x");
+const ir::RegisterOp register_softmax_cross_entropy = ops::class_loss("softmax_cross_entropy")
+                                                          .input("x")
+                                                          .input("label")
+                                                          .output("out")
+                                                          .output("softmax")
+                                                          .infer(infer)
+                                                          .grad(grad)
+                                                          .cost(cost)
+                                                          .kernel<Forward>()
+                                                          .in_place("softmax", "x");
 
-FLEETX_OP(softmax_cross_entropy_grad)
-    .input("softmax")
-    .input("label")
-    .input("dout")
-    .output("dx")
-    .attr("soft_label", false)
-    .attr("ignore_index", -100)
-    .attr("axis", -1)
-    .infer(infer_grad)
-    .kernel<Backward>()
-    .in_place("dx", "softmax");
+const ir::RegisterOp register_softmax_cross_entropy_grad =
+    ops::class_loss("softmax_cross_entropy_grad")
+        .input("softmax")
+        .input("label")
+        .input("dout")
+        .output("dx")
+        .infer(infer_grad)
+        .kernel<Backward>()
+        .in_place("dx", "softmax");
 
 }  // namespace
 }  // namespace fleetx
