@@ -6,20 +6,13 @@
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/transform.h"
 #include "fleetx/ir/verifier.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/sample_program.h"
 
 namespace fleetx::ir {
 namespace {
 
-template <class Fn>
-std::string error_of(const Fn& fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing::error_of;
 
 TEST(Builder, UnknownBatchFlowsThroughShapes) {
   testing::SampleProgram sample;

@@ -8,6 +8,7 @@
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/verifier.h"
 #include "fleetx/nn/nn.h"
+#include "tests/support/expect_error.h"
 
 namespace fleetx::testing {
 
@@ -34,24 +35,6 @@ struct Net {
     EXPECT_NO_THROW(ir::verify(startup));
   }
 };
-
-// The message of the error that fn throws; fails where it throws none.
-template <class Fn>
-std::string error_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), Error::Kind::kInvalidArgument);
-    return e.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
-}
-
-inline ::testing::AssertionResult contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "'" << part << "' is not in: " << text;
-}
 
 // "fc_test.cc:12": how an error names a line of the test.
 inline std::string line_of(int line, std::source_location where = std::source_location::current()) {

@@ -5,12 +5,6 @@
 namespace fleetx::testing {
 namespace {
 
-double norm(const std::vector<double>& x) {
-  double sum = 0;
-  for (const double v : x) sum += v * v;
-  return std::sqrt(sum);
-}
-
 void lamb(Update& u, double decay) {
   std::vector<double> r(u.p.size());
   for (size_t i = 0; i < u.p.size(); ++i) {

@@ -1,15 +1,7 @@
-#include <cmath>
-
 #include "tests/ops/optimizer_case.h"
 
 namespace fleetx::testing {
 namespace {
-
-double norm(const std::vector<double>& x) {
-  double sum = 0;
-  for (const double v : x) sum += v * v;
-  return std::sqrt(sum);
-}
 
 void lars(Update& u, double decay) {
   const double p = norm(u.p), g = norm(u.g);

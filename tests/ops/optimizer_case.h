@@ -2,6 +2,7 @@
 // double, optimizer_test.cc makes op cases of it and runs it for several steps, dense and sparse.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -26,6 +27,12 @@ struct OptimizerSpec {
   double beta1 = 0, beta2 = 0;  // not 0: has beta1_pow and beta2_pow
   bool sparse = true;
 };
+
+inline double norm(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double v : x) sum += v * v;
+  return std::sqrt(sum);
+}
 
 struct AddOptimizer {
   explicit AddOptimizer(const OptimizerSpec& spec);

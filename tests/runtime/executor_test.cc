@@ -9,26 +9,18 @@
 #include "fleetx/autograd/backward.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/ir/transform.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/op_case.h"
 #include "tests/support/sample_program.h"
 
 namespace fleetx::runtime {
 namespace {
 
+using testing::error_of;
 using testing::SampleProgram;
 
 Feeds feeds_of(int64_t batch) {
   return {{"x", testing::random({batch, 4})}, {"label", testing::random_ints({batch, 1}, 0, 3)}};
-}
-
-template <class Fn>
-std::string error_of(const Fn& fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 struct Running : SampleProgram {

@@ -28,8 +28,8 @@ TEST(Doctor, SaysAmxOnlyWhereItWorks) {
 }
 
 TEST(Doctor, SaysWhichDataIsMissing) {
-  const TemporaryFolder folder;
-  const ToolResult r = run_tool({"doctor"}, {{"FLEETX_DATA", folder.path("")}});
+  const TempDir folder;
+  const ToolResult r = run_tool({"doctor"}, {{"FLEETX_DATA", folder.path()}});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "dataset-fashion-mnist"));
 }

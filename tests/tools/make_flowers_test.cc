@@ -6,24 +6,24 @@ namespace fleetx::testing {
 namespace {
 
 TEST(MakeFlowers, WritesPicturesAndLists) {
-  const TemporaryFolder folder;
-  const ToolResult r = run_tool({"make-flowers", folder.path("f"), "--classes", "3", "--train", "6",
+  const TempDir folder;
+  const ToolResult r = run_tool({"make-flowers", folder / "f", "--classes", "3", "--train", "6",
                                  "--val", "3", "--size", "32"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "6 pictures in train.txt, 3 in val.txt, 3 kinds"));
-  std::ifstream list(folder.path("f/train.txt"));
+  std::ifstream list(folder / "f/train.txt");
   int lines = 0;
   for (std::string line; std::getline(list, line); ++lines) {
     const std::string picture = line.substr(0, line.rfind(' '));
-    EXPECT_TRUE(std::filesystem::exists(folder.path("f/" + picture))) << picture;
+    EXPECT_TRUE(std::filesystem::exists(folder / ("f/" + picture))) << picture;
   }
   EXPECT_EQ(lines, 6);
 }
 
 TEST(MakeFlowers, WrongOptionsAreErrors) {
-  const TemporaryFolder folder;
+  const TempDir folder;
   expect_error(run_tool({"make-flowers"}), 2, "DIR is required");
-  expect_error(run_tool({"make-flowers", folder.path("f"), "--classes", "1000"}), 2, "--classes");
+  expect_error(run_tool({"make-flowers", folder / "f", "--classes", "1000"}), 2, "--classes");
   const std::string file = folder.write("file", "");
   const ToolResult r = run_tool({"make-flowers", file + "/f", "--train", "1", "--val", "1"});
   EXPECT_NE(r.code, 0);

@@ -22,8 +22,8 @@ std::string read(const std::string& path) {
 double loss_of(const ToolResult& r) { return nlohmann::json::parse(r.out).at("loss"); }
 
 TEST(Observe, TraceIsChromeJsonWithEveryOp) {
-  const TemporaryFolder folder;
-  const std::string file = folder.path("trace.json");
+  const TempDir folder;
+  const std::string file = folder / "trace.json";
   const ToolResult r = run_tool(kBench, {{"FLEETX_TRACE", file}});
   ASSERT_EQ(r.code, 0) << r.err;
   const auto trace = nlohmann::json::parse(read(file));
@@ -37,11 +37,11 @@ TEST(Observe, TraceIsChromeJsonWithEveryOp) {
 }
 
 TEST(Observe, DumpHasTheProgramAfterEveryPassAndThePlan) {
-  const TemporaryFolder folder;
-  const ToolResult r = run_tool(kBench, {{"FLEETX_DUMP", folder.path("dump")}});
+  const TempDir folder;
+  const ToolResult r = run_tool(kBench, {{"FLEETX_DUMP", folder / "dump"}});
   ASSERT_EQ(r.code, 0) << r.err;
   int texts = 0, plans = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path("dump"))) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "dump")) {
     texts += entry.path().string().find("fuse_optimizer") != std::string::npos;
     plans += entry.path().filename() == "plan.txt";
   }

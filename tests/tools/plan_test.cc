@@ -3,18 +3,8 @@
 namespace fleetx::testing {
 namespace {
 
-const char* const kProgram =
-    "program\n"
-    "data x : f32[-1,4] stop_gradient\n"
-    "param w : f32[4]\n"
-    "var s : f32[-1,4]\n"
-    "var y : f32[-1,4]\n"
-    "forward:\n"
-    "s = scale(x) {scale=2.0}\n"
-    "y = elementwise_add(s, w)\n";
-
 struct Plan : ::testing::Test {
-  TemporaryFolder folder;
+  TempDir folder;
   std::string file = folder.write("program.txt", kProgram);
 };
 
@@ -48,7 +38,7 @@ TEST_F(Plan, MistakesAreExplained) {
   expect_error(run_tool({"plan", file, "--shape", "z=6", "--batch", "2"}), 2, "no data 'z'");
   expect_error(run_tool({"plan", file, "--batch", "2", "--fetch", "q"}), 2, "fetch 'q'");
   expect_error(run_tool({"plan", file, "--batch", "2", "--skip", "q"}), 2, "'q'");
-  expect_error(run_tool({"plan", folder.path("none"), "--batch", "2"}), 2, "none");
+  expect_error(run_tool({"plan", folder / "none", "--batch", "2"}), 2, "none");
 }
 
 TEST_F(Plan, OfResNet50IsMadeInLessThanASecond) {

@@ -11,18 +11,8 @@
 namespace fleetx::testing {
 namespace {
 
-const char* const kProgram =
-    "program {seed=7}\n"
-    "data x : f32[-1,4] stop_gradient\n"
-    "param w : f32[4]\n"
-    "var s : f32[-1,4]\n"
-    "var y : f32[-1,4]\n"
-    "forward:\n"
-    "s = scale(x) {scale=2.0}\n"
-    "y = elementwise_add(s, w)\n";
-
 TEST(Show, TextAndProtobufFormGiveTheSameText) {
-  const TemporaryFolder folder;
+  const TempDir folder;
   const std::string text = folder.write("program.txt", kProgram);
   const std::string proto = folder.write("program.pb", ir::to_proto(ir::parse_text(kProgram)));
   const ToolResult a = run_tool({"show", text}), b = run_tool({"show", proto});
@@ -35,13 +25,13 @@ TEST(Show, TextAndProtobufFormGiveTheSameText) {
 }
 
 TEST(Show, TensorsWithTheirRange) {
-  const TemporaryFolder folder;
+  const TempDir folder;
   Safetensors file;
   file.tensors["w"] = Tensor::of<float>({2, 2}, {1, 2, 3, 6});
   file.tensors["bad"] = Tensor::of<float>({2}, {1, std::numeric_limits<float>::quiet_NaN()});
   file.metadata["made_by"] = "test";
-  save_safetensors(folder.path("t.safetensors"), file);
-  const ToolResult r = run_tool({"show", folder.path("t.safetensors")});
+  save_safetensors(folder / "t.safetensors", file);
+  const ToolResult r = run_tool({"show", folder / "t.safetensors"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "2 tensors, 6 elements"));
   EXPECT_TRUE(contains(r.out, "# made_by: test"));
@@ -50,8 +40,8 @@ TEST(Show, TensorsWithTheirRange) {
 }
 
 struct SavedModel {
-  TemporaryFolder folder;
-  std::string path = folder.path("model");
+  TempDir folder;
+  std::string path = folder / "model";
 
   SavedModel() {
     const ir::Program program = ir::parse_text(kProgram);
@@ -76,26 +66,26 @@ TEST(Show, DamagedModelIsAnError) {
 }
 
 TEST(Show, NewestCheckpointOfAFolder) {
-  const TemporaryFolder folder;
+  const TempDir folder;
   const ir::Program program = ir::parse_text(kProgram);
   runtime::Scope scope;
   scope.set("w", Tensor::of<float>({4}, {1, 2, 3, 4}));
   for (const int64_t step : {9, 12}) {
     train::State state;
     state.step = step;
-    train::save_checkpoint(folder.path("run"), scope, {{"main", &program}}, state);
+    train::save_checkpoint(folder / "run", scope, {{"main", &program}}, state);
   }
-  const ToolResult r = run_tool({"show", folder.path("run")});
+  const ToolResult r = run_tool({"show", folder / "run"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "fleetx-checkpoint"));
   EXPECT_TRUE(contains(r.out, "step: 12"));
-  EXPECT_EQ(run_tool({"plan", folder.path("run/step-00000012"), "--batch", "2"}).code, 0);
+  EXPECT_EQ(run_tool({"plan", folder / "run/step-00000012", "--batch", "2"}).code, 0);
 }
 
 TEST(Show, DamagedAndMissingFilesAreErrors) {
-  const TemporaryFolder folder;
-  expect_error(run_tool({"show", folder.path("nothing")}), 2, "there is no file");
-  expect_error(run_tool({"show", folder.path("")}), 2, "is no saved model");
+  const TempDir folder;
+  expect_error(run_tool({"show", folder / "nothing"}), 2, "there is no file");
+  expect_error(run_tool({"show", folder.path()}), 2, "is no saved model");
   expect_error(run_tool({"show", folder.write("empty", "")}), 2, "the file is empty");
   expect_error(run_tool({"show", folder.write("text", "program\nvar ???\n")}), 2, "text:2:");
   const std::string proto = ir::to_proto(ir::parse_text(kProgram));
@@ -107,7 +97,7 @@ TEST(Show, DamagedAndMissingFilesAreErrors) {
 }
 
 TEST(Show, FlippedBytesNeverCrash) {
-  const TemporaryFolder folder;
+  const TempDir folder;
   std::string proto = ir::to_proto(ir::parse_text(kProgram));
   for (size_t i = 0; i < proto.size(); i += 7) {
     std::string damaged = proto;

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/expect_error.h"
+#include "tests/support/temp_dir.h"
+
 namespace fleetx::testing {
 
 struct ToolResult {
@@ -19,19 +22,16 @@ struct ToolResult {
 ToolResult run_tool(const std::vector<std::string>& args,
                     const std::map<std::string, std::string>& env = {});
 
-// A new folder that vanishes with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string write(const std::string& name, const std::string& text) const;
-
- private:
-  std::filesystem::path folder_;
-};
-
-::testing::AssertionResult contains(const std::string& text, const std::string& part);
+// A small program for commands to look at.
+inline const char* const kProgram =
+    "program {seed=7}\n"
+    "data x : f32[-1,4] stop_gradient\n"
+    "param w : f32[4]\n"
+    "var s : f32[-1,4]\n"
+    "var y : f32[-1,4]\n"
+    "forward:\n"
+    "s = scale(x) {scale=2.0}\n"
+    "y = elementwise_add(s, w)\n";
 
 // One line "fleetx: error: ..." with `part` in it, and this exit code.
 void expect_error(const ToolResult& r, int code, const std::string& part);

@@ -25,26 +25,10 @@ void redirect(int to, const std::string& path) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "fleetx_tool_XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  folder_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
-std::string TemporaryFolder::write(const std::string& name, const std::string& text) const {
-  std::ofstream(path(name), std::ios::binary) << text;
-  return path(name);
-}
-
 ToolResult run_tool(const std::vector<std::string>& args,
                     const std::map<std::string, std::string>& env) {
-  const TemporaryFolder folder;
-  const std::string out = folder.path("out"), err = folder.path("err");
+  const TempDir folder;
+  const std::string out = folder / "out", err = folder / "err";
   std::vector<char*> argv = {const_cast<char*>(FLEETX_TOOL)};
   for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
@@ -60,11 +44,6 @@ ToolResult run_tool(const std::vector<std::string>& args,
   if (pid < 0 || waitpid(pid, &status, 0) != pid) throw std::runtime_error("no process");
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return {code, read_all(out), read_all(err)};
-}
-
-::testing::AssertionResult contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "'" << part << "' is not in: " << text;
 }
 
 void expect_error(const ToolResult& r, int code, const std::string& part) {
