@@ -1,0 +1,56 @@
+// TCP sockets with deadlines. A listening socket is bound to one address, never to all of them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fleetx/comm/deadline.h"
+
+namespace fleetx::comm {
+
+// A file descriptor that closes itself.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() { reset(); }
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    reset();
+    fd_ = std::exchange(other.fd_, -1);
+    return *this;
+  }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+struct Endpoint {
+  std::string host;
+  int port = 0;
+};
+
+// "10.0.0.1:6170", "name:6170" or "[::1]:6170".
+Endpoint parse_endpoint(std::string_view text);
+std::string to_string(const Endpoint& endpoint);
+
+// Port 0: the system chooses. An address that means all interfaces is refused.
+Fd listen_on(const Endpoint& endpoint);
+Endpoint local_endpoint(int fd);
+// Tries again while nobody listens there yet.
+Fd connect_to(const Endpoint& endpoint, Deadline deadline);
+
+// The settings of every connection: no delay, and the death of the other host is noticed in 5 s.
+void tune(int fd);
+
+// For non-blocking sockets. kTimeout at the deadline, kComm where the other side has gone.
+void send_all(int fd, std::string_view bytes, Deadline deadline);
+void receive_all(int fd, char* to, size_t bytes, Deadline deadline);
+
+}  // namespace fleetx::comm

@@ -1,0 +1,303 @@
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "fleetx/base/env.h"
+#include "fleetx/base/error.h"
+#include "fleetx/comm/store.h"
+#include "fleetx/comm/store_wire.h"
+
+namespace fleetx::comm {
+namespace {
+
+using wire::Kind;
+using wire::Message;
+
+constexpr Milliseconds kShort{2'000};  // for an answer that the store gives at once
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "this machine";
+}
+
+// The next message of a connection that has no thread yet.
+Message receive(int fd, wire::Reader& reader, Deadline deadline) {
+  for (;;) {
+    if (auto message = reader.next()) return *message;
+    char byte = 0;
+    receive_all(fd, &byte, 1, deadline);
+    reader.feed({&byte, 1});
+  }
+}
+
+}  // namespace
+
+class StoreClient::Impl {
+ public:
+  explicit Impl(StoreOptions options) : options_(std::move(options)) {
+    check_arg(!options_.secret.empty(), "store: the job's secret is empty");
+    if (options_.host.empty()) options_.host = host_name();
+    const Deadline deadline = after(options_.timeout);
+    socket_ = connect_to(options_.server, deadline);
+    try {
+      shake_hands(deadline);
+    } catch (const Error& e) {
+      fail(e.kind(), str("store at ", to_string(options_.server),
+                         ": no welcome (is the job's secret right?): ", e.what()));
+    }
+    wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    thread_ = std::thread([this] { listen(); });
+  }
+
+  ~Impl() {
+    if (std::uncaught_exceptions() == 0 && !failed_) leave();
+    stop_ = true;
+    const uint64_t one = 1;
+    if (write(wake_.get(), &one, sizeof one) < 0) shutdown(socket_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+
+  const StoreOptions& options() const { return options_; }
+
+  Message call(Message m, Milliseconds timeout, const std::string& what) {
+    if (timeout <= Milliseconds::zero()) timeout = options_.timeout;
+    const auto begin = Clock::now();
+    const uint32_t id = submit(std::move(m), begin + timeout);
+    std::unique_lock lock(mutex_);
+    const bool there =
+        changed_.wait_until(lock, begin + timeout, [&] { return failure_ || replies_.count(id); });
+    if (const auto it = replies_.find(id); it != replies_.end()) {
+      const Message reply = std::move(it->second);
+      forget(id);
+      if (reply.kind == Kind::kRefused)
+        fail(Error::Kind::kInvalidArgument, str("store: ", what, ": ", reply.value));
+      return reply;
+    }
+    forget(id);
+    if (there) fail(Error::Kind::kComm, str("store: ", what, ": ", to_string(*failure_)));
+    lock.unlock();
+    const std::string missing = cancel(id);
+    fail(Error::Kind::kTimeout, str("store: ", what, ": still waiting after ", seconds_since(begin),
+                                    " s", missing.empty() ? "" : "; missing: " + missing));
+  }
+
+  void abort(const Failure& f) { tell(Kind::kAbort, f); }
+
+  Failure suspect(const Failure& f) {
+    tell(Kind::kSuspect, f);
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kShort, [&] { return failure_.has_value(); });
+    return failure_.value_or(f);
+  }
+
+  std::optional<Failure> failure() const {
+    std::scoped_lock lock(mutex_);
+    return failure_;
+  }
+  bool failed() const { return failed_; }
+
+  Watch on_failure(std::function<void(const Failure&)> fn) {
+    auto watch = std::make_shared<std::function<void(const Failure&)>>(std::move(fn));
+    std::unique_lock lock(calling_);
+    watches_.emplace_back(watch);
+    if (const auto failure = this->failure()) (*watch)(*failure);
+    // Its owner goes after a call that is under way, not during it.
+    return {watch.get(), [this, watch](void*) mutable {
+              std::scoped_lock guard(calling_);
+              watch.reset();
+            }};
+  }
+
+  void leave() {
+    try {
+      call({.kind = Kind::kLeave}, kShort, "leave");
+    } catch (const Error&) {  // the store has gone first: nobody is left to be told
+    }
+  }
+
+ private:
+  void shake_hands(Deadline deadline) {
+    wire::Reader reader;
+    const Message challenge = receive(socket_.get(), reader, deadline);
+    check_file(challenge.kind == Kind::kChallenge && challenge.value.size() == wire::kNonceBytes,
+               "this is not a store of ours");
+    const std::string nonce = wire::random_bytes(wire::kNonceBytes);
+    const auto proof = [&](std::string_view who, std::string_view theirs, std::string_view own) {
+      return wire::prove(options_.secret, who, theirs, own, options_.job);
+    };
+    send_all(socket_.get(),
+             wire::encode({.kind = Kind::kProof,
+                           .number = options_.rank,
+                           .count = getpid(),
+                           .key = options_.host,
+                           .value = nonce + proof("client", challenge.value, nonce)}),
+             deadline);
+    const Message welcome = receive(socket_.get(), reader, deadline);
+    check_file(welcome.kind == Kind::kWelcome &&
+                   wire::same_proof(welcome.value, proof("server", nonce, challenge.value)),
+               "the server does not know the job's secret");
+  }
+
+  uint32_t submit(Message m, Deadline deadline) {
+    {
+      std::scoped_lock lock(mutex_);
+      m.id = ++last_id_;
+      expected_.insert(m.id);
+    }
+    std::scoped_lock lock(sending_);
+    send_all(socket_.get(), wire::encode(m), deadline);
+    return m.id;
+  }
+
+  void forget(uint32_t id) {
+    expected_.erase(id);
+    replies_.erase(id);
+  }
+
+  std::string cancel(uint32_t request) {
+    try {
+      const uint32_t id =
+          submit({.kind = Kind::kCancel, .number = int64_t{request}}, after(kShort));
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kShort, [&] { return replies_.count(id); });
+      const std::string missing = replies_[id].value;
+      forget(id);
+      return missing;
+    } catch (const Error&) {
+      return "";
+    }
+  }
+
+  void tell(Kind kind, const Failure& f) {
+    const Message m{.kind = kind, .number = f.rank, .count = f.pid, .key = f.host, .value = f.what};
+    try {
+      std::scoped_lock lock(sending_);
+      send_all(socket_.get(), wire::encode(m), after(kShort));
+    } catch (const Error&) {  // the thread sees that the store has gone
+    }
+  }
+
+  void listen() {
+    wire::Reader reader(wire::kMostBytes);
+    try {
+      while (!stop_) {
+        pollfd fds[] = {{socket_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+        if (poll(fds, 2, -1) < 0 && errno != EINTR) break;
+        if (stop_) return;
+        char buffer[65536];
+        const ssize_t n = recv(socket_.get(), buffer, sizeof buffer, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+        if (n <= 0) break;
+        reader.feed({buffer, static_cast<size_t>(n)});
+        while (auto m = reader.next()) handle(*m);
+      }
+    } catch (const Error&) {  // damaged: as good as gone
+    }
+    set_failure(
+        {-1, options_.server.host, 0,
+         str("is gone: the connection to the store at ", to_string(options_.server), " ended"),
+         false});
+  }
+
+  void handle(const Message& m) {
+    if (m.kind == Kind::kFailure)
+      return set_failure({static_cast<int>(m.number), m.key, m.count, m.value, m.id != 0});
+    std::scoped_lock lock(mutex_);
+    if (!expected_.count(m.id)) return;
+    replies_[m.id] = m;
+    changed_.notify_all();
+  }
+
+  void set_failure(const Failure& failure) {
+    std::scoped_lock calling(calling_);
+    {
+      std::scoped_lock lock(mutex_);
+      if (failure_) return;
+      failure_ = failure;
+      failed_ = true;
+      changed_.notify_all();
+    }
+    for (const auto& weak : watches_)
+      if (const auto watch = weak.lock()) (*watch)(failure);
+  }
+
+  StoreOptions options_;
+  Fd socket_, wake_;
+  std::atomic<bool> stop_ = false, failed_ = false;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Failure> failure_;
+  uint32_t last_id_ = 0;
+  std::set<uint32_t> expected_;
+  std::map<uint32_t, Message> replies_;
+
+  std::mutex sending_;
+  std::recursive_mutex calling_;
+  std::vector<std::weak_ptr<std::function<void(const Failure&)>>> watches_;
+
+  std::thread thread_;
+};
+
+StoreOptions store_options_from_env(int rank) {
+  const auto need = [](std::string_view name) {
+    const auto value = env::get(name);
+    check_arg(value.has_value(), "environment variable ", name,
+              " is not set; start the program with fleetrun");
+    return *value;
+  };
+  StoreOptions options;
+  options.server = parse_endpoint(need("FLEETX_STORE"));
+  options.secret = need("FLEETX_JOB_SECRET");
+  options.job = env::get("FLEETX_JOB_ID").value_or("");
+  options.rank = rank;
+  return options;
+}
+
+StoreClient::StoreClient(StoreOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+StoreClient::~StoreClient() = default;
+const StoreOptions& StoreClient::options() const { return impl_->options(); }
+
+void StoreClient::set(const std::string& key, const std::string& value) {
+  impl_->call({.kind = Kind::kSet, .key = key, .value = value}, {}, "set '" + key + "'");
+}
+std::string StoreClient::get(const std::string& key, Milliseconds timeout) {
+  return impl_->call({.kind = Kind::kGet, .key = key}, timeout, "get '" + key + "'").value;
+}
+int64_t StoreClient::add(const std::string& key, int64_t amount) {
+  return impl_->call({.kind = Kind::kAdd, .number = amount, .key = key}, {}, "add '" + key + "'")
+      .number;
+}
+std::vector<std::string> StoreClient::gather(const std::string& name, int index, int count,
+                                             const std::string& value, Milliseconds timeout) {
+  const Message reply = impl_->call(
+      {.kind = Kind::kGather, .number = index, .count = count, .key = name, .value = value},
+      timeout, "gather '" + name + "'");
+  std::vector<std::string> values = wire::unpack(reply.value);
+  check_file(values.size() == static_cast<size_t>(count), "store: gather '", name,
+             "': ", values.size(), " values; expected ", count);
+  return values;
+}
+void StoreClient::barrier(const std::string& name, int index, int count, Milliseconds timeout) {
+  gather(name, index, count, "", timeout);
+}
+void StoreClient::abort(const Failure& failure) { impl_->abort(failure); }
+Failure StoreClient::suspect(const Failure& failure) { return impl_->suspect(failure); }
+std::optional<Failure> StoreClient::failure() const { return impl_->failure(); }
+bool StoreClient::failed() const { return impl_->failed(); }
+StoreClient::Watch StoreClient::on_failure(std::function<void(const Failure&)> fn) {
+  return impl_->on_failure(std::move(fn));
+}
+void StoreClient::leave() { impl_->leave(); }
+
+}  // namespace fleetx::comm

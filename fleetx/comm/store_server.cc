@@ -1,0 +1,492 @@
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <unordered_map>
+
+#include "fleetx/base/error.h"
+#include "fleetx/base/log.h"
+#include "fleetx/comm/store.h"
+#include "fleetx/comm/store_wire.h"
+
+namespace fleetx::comm {
+namespace {
+
+using wire::Kind;
+using wire::Message;
+
+constexpr Milliseconds kTimeToProve{10'000};
+// How long the store listens to those who wait before it blames one who does not.
+constexpr Milliseconds kTimeToBlame{300};
+constexpr size_t kMostQueuedBytes = size_t{64} << 20;
+constexpr size_t kRoomPerEntry = 128;  // bookkeeping of a key, counted with it
+constexpr int kMostStrangersInLog = 10;
+constexpr uint64_t kListener = 0, kWake = 1, kFirstConnection = 2;
+
+struct Connection {
+  Fd fd;
+  wire::Reader reader;
+  std::string nonce = wire::random_bytes(wire::kNonceBytes);
+  std::string out;
+  size_t sent = 0;
+  Deadline prove_by = after(kTimeToProve);
+  bool proved = false, left = false, wants_write = false;
+  int rank = -1;
+  int64_t pid = 0;
+  std::string host;
+};
+
+// A gather that is under way.
+struct Round {
+  struct Part {
+    uint64_t connection;
+    uint32_t request;
+    std::string value;
+  };
+  int64_t count = 0;
+  std::map<int64_t, Part> parts;
+};
+
+Failure failure_of(const Message& m, bool hangs) {
+  return {static_cast<int>(m.number), m.key, m.count, m.value, hangs};
+}
+
+}  // namespace
+
+class StoreServer::Impl {
+ public:
+  explicit Impl(Options options) : options_(std::move(options)) {
+    check_arg(!options_.secret.empty(), "store: the job's secret is empty");
+    listener_ = options_.listen_fd >= 0 ? Fd(options_.listen_fd) : listen_on(options_.listen);
+    endpoint_ = local_endpoint(listener_.get());
+    fcntl(listener_.get(), F_SETFL, fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
+    fcntl(listener_.get(), F_SETFD, FD_CLOEXEC);
+    epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
+    wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    watch(listener_.get(), kListener, EPOLL_CTL_ADD, EPOLLIN);
+    watch(wake_.get(), kWake, EPOLL_CTL_ADD, EPOLLIN);
+    thread_ = std::thread([this] { serve(); });
+  }
+
+  ~Impl() {
+    stop_ = true;
+    wake();
+    thread_.join();
+  }
+
+  const Endpoint& endpoint() const { return endpoint_; }
+
+  void abort(const Failure& failure) {
+    {
+      std::scoped_lock lock(mutex_);
+      if (failure_ || asked_) return;
+      asked_ = failure;
+    }
+    wake();
+  }
+
+  std::optional<Failure> failure() const {
+    std::scoped_lock lock(mutex_);
+    return failure_ ? failure_ : asked_;
+  }
+
+ private:
+  void wake() {
+    const uint64_t one = 1;
+    if (write(wake_.get(), &one, sizeof one) < 0) return;  // full: it is awake already
+  }
+
+  void watch(int fd, uint64_t id, int action, uint32_t events) {
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = id;
+    FLEETX_CHECK(epoll_ctl(epoll_.get(), action, fd, &event) == 0, "epoll_ctl: errno ", errno);
+  }
+
+  void serve() {
+    while (!stop_) {
+      epoll_event events[64];
+      const int n = epoll_wait(epoll_.get(), events, 64, timeout());
+      for (int i = 0; i < n; ++i) {
+        const uint64_t id = events[i].data.u64;
+        if (id == kListener)
+          accept_all();
+        else if (id == kWake)
+          on_wake();
+        else
+          on_ready(id, events[i].events);
+      }
+      drop_unproved();
+      blame();
+      drop_doomed();
+    }
+  }
+
+  int timeout() const {
+    Deadline first = after(Milliseconds(60'000));
+    for (const uint64_t id : unproved_) first = std::min(first, connections_.at(id).prove_by);
+    if (!suspects_.empty()) first = std::min(first, blame_at_);
+    return left_ms(first);
+  }
+
+  void accept_all() {
+    for (;;) {
+      Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!fd) return;
+      if (connections_.size() >= options_.most_connections) continue;
+      tune(fd.get());
+      const uint64_t id = next_id_++;
+      watch(fd.get(), id, EPOLL_CTL_ADD, EPOLLIN);
+      Connection& c = connections_[id];
+      c.fd = std::move(fd);
+      unproved_.insert(id);
+      send(id, {.kind = Kind::kChallenge, .value = c.nonce});
+    }
+  }
+
+  void on_wake() {
+    uint64_t count = 0;
+    if (read(wake_.get(), &count, sizeof count) < 0) return;
+    std::optional<Failure> asked;
+    {
+      std::scoped_lock lock(mutex_);
+      asked.swap(asked_);
+    }
+    if (asked) publish(*asked);
+  }
+
+  void on_ready(uint64_t id, uint32_t events) {
+    if (connections_.find(id) == connections_.end() || doomed_.count(id)) return;
+    if (events & EPOLLOUT) flush(id);
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) receive(id);
+  }
+
+  // One read per event: a client that sends without end does not keep the others waiting.
+  void receive(uint64_t id) {
+    Connection& c = connections_.at(id);
+    char buffer[65536];
+    const ssize_t n = recv(c.fd.get(), buffer, sizeof buffer, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+      doomed_.insert(id);
+      return;
+    }
+    try {
+      c.reader.feed({buffer, static_cast<size_t>(n)});
+      while (auto message = c.reader.next()) {
+        if (doomed_.count(id)) return;
+        if (c.proved)
+          handle(id, *message);
+        else
+          check_proof(id, *message);
+      }
+    } catch (const Error& e) {
+      // Anybody can knock: the log must not grow with it.
+      if (c.proved || ++strangers_ <= kMostStrangersInLog)
+        log::warning("store", c.proved ? str("rank ", c.rank) : "a stranger",
+                     " was cut off: ", e.what());
+      doomed_.insert(id);
+    }
+  }
+
+  void check_proof(uint64_t id, const Message& m) {
+    Connection& c = connections_.at(id);
+    check_file(m.kind == Kind::kProof && m.value.size() == wire::kNonceBytes + wire::kProofBytes,
+               "expected a proof of the job's secret");
+    const std::string_view nonce = std::string_view(m.value).substr(0, wire::kNonceBytes);
+    const std::string_view proof = std::string_view(m.value).substr(wire::kNonceBytes);
+    check_file(wire::same_proof(
+                   proof, wire::prove(options_.secret, "client", c.nonce, nonce, options_.job)),
+               "it does not know the secret of this job");
+    c.proved = true;
+    c.rank = static_cast<int>(m.number);
+    c.pid = m.count;
+    c.host = m.key;
+    c.reader.set_most_bytes(wire::kMostBytes);
+    unproved_.erase(id);
+    send(id, {.kind = Kind::kWelcome,
+              .value = wire::prove(options_.secret, "server", nonce, c.nonce, options_.job)});
+    if (const auto failure = this->failure()) send_failure(id, *failure);
+  }
+
+  void handle(uint64_t id, const Message& m) {
+    switch (m.kind) {
+      case Kind::kSet: return set(id, m);
+      case Kind::kGet: return get(id, m);
+      case Kind::kAdd: return add(id, m);
+      case Kind::kGather: return gather(id, m);
+      case Kind::kCancel: return cancel(id, m);
+      case Kind::kAbort: return publish(failure_of(m, false));
+      case Kind::kSuspect: return suspect(id, m);
+      case Kind::kLeave: connections_.at(id).left = true; return reply(id, m.id);
+      default: check_file(false, "a message that only the server sends");
+    }
+  }
+
+  void reply(uint64_t id, uint32_t request, const std::string& value = "", int64_t number = 0) {
+    send(id, {.kind = Kind::kReply, .id = request, .number = number, .value = value});
+  }
+  void refuse(uint64_t id, uint32_t request, const std::string& why) {
+    send(id, {.kind = Kind::kRefused, .id = request, .value = why});
+  }
+
+  // Counts the memory of an entry; false where the store is full.
+  bool make_room(uint64_t id, const Message& m) {
+    const size_t bytes = m.key.size() + m.value.size() + kRoomPerEntry;
+    if (used_bytes_ + bytes > options_.most_bytes) {
+      refuse(id, m.id, str("the store is full (", options_.most_bytes, " bytes)"));
+      return false;
+    }
+    used_bytes_ += bytes;
+    return true;
+  }
+
+  void set(uint64_t id, const Message& m) {
+    const auto old = values_.find(m.key);
+    if (old != values_.end()) used_bytes_ -= m.key.size() + old->second.size() + kRoomPerEntry;
+    if (!make_room(id, m)) {
+      if (old != values_.end()) values_.erase(old);
+      return;
+    }
+    values_[m.key] = m.value;
+    reply(id, m.id);
+    const auto waiting = waiting_.extract(m.key);
+    if (waiting.empty()) return;
+    for (const auto& [connection, request] : waiting.mapped()) reply(connection, request, m.value);
+  }
+
+  void get(uint64_t id, const Message& m) {
+    const auto it = values_.find(m.key);
+    if (it != values_.end()) return reply(id, m.id, it->second);
+    if (make_room(id, m)) waiting_[m.key].emplace_back(id, m.id);
+  }
+
+  void add(uint64_t id, const Message& m) {
+    const auto it = counters_.find(m.key);
+    if (it == counters_.end() && !make_room(id, m)) return;
+    int64_t sum = 0;
+    if (__builtin_add_overflow(counters_[m.key], m.number, &sum))
+      return refuse(id, m.id, "the counter would overflow");
+    counters_[m.key] = sum;
+    reply(id, m.id, "", sum);
+  }
+
+  void gather(uint64_t id, const Message& m) {
+    if (m.count < 1 || m.number < 0 || m.number >= m.count)
+      return refuse(id, m.id, str("index ", m.number, " of ", m.count));
+    Round& round = rounds_[m.key];
+    if (round.count == 0) round.count = m.count;
+    if (round.count != m.count)
+      return refuse(id, m.id, str(m.count, " take part here, ", round.count, " elsewhere"));
+    if (round.parts.count(m.number))
+      return refuse(id, m.id, str("index ", m.number, " is here already"));
+    if (!make_room(id, m)) return;
+    round.parts[m.number] = {id, m.id, m.value};
+    if (static_cast<int64_t>(round.parts.size()) < round.count) return;
+    const auto done = rounds_.extract(m.key);
+    std::vector<std::string> values;
+    for (const auto& [index, part] : done.mapped().parts) values.push_back(part.value);
+    const std::string all = wire::pack(values);
+    for (const auto& [index, part] : done.mapped().parts) {
+      used_bytes_ -= m.key.size() + part.value.size() + kRoomPerEntry;
+      if (all.size() + wire::kMostKeyBytes > wire::kMostBytes)
+        refuse(part.connection, part.request,
+               str("all values together are ", all.size(), " bytes"));
+      else
+        reply(part.connection, part.request, all);
+    }
+  }
+
+  // Answers with who is missing in a gather, for the error message of the one who waited.
+  void cancel(uint64_t id, const Message& m) {
+    const auto request = static_cast<uint32_t>(m.number);
+    std::string missing;
+    for (auto& [name, round] : rounds_) {
+      const auto part = std::find_if(round.parts.begin(), round.parts.end(), [&](const auto& p) {
+        return p.second.connection == id && p.second.request == request;
+      });
+      if (part == round.parts.end()) continue;
+      for (int64_t i = 0; i < round.count && missing.size() < 100; ++i)
+        if (!round.parts.count(i)) missing += str(missing.empty() ? "" : ", ", i);
+      break;
+    }
+    forget(id, &request);
+    reply(id, m.id, missing);
+  }
+
+  // The waiting requests of a connection, or one of them.
+  void forget(uint64_t id, const uint32_t* request) {
+    const auto is_it = [&](uint64_t connection, uint32_t r) {
+      return connection == id && (request == nullptr || r == *request);
+    };
+    for (auto it = waiting_.begin(); it != waiting_.end();) {
+      const size_t gone = std::erase_if(
+          it->second, [&](const auto& entry) { return is_it(entry.first, entry.second); });
+      used_bytes_ -= gone * (it->first.size() + kRoomPerEntry);
+      it = it->second.empty() ? waiting_.erase(it) : std::next(it);
+    }
+    for (auto it = rounds_.begin(); it != rounds_.end();) {
+      std::erase_if(it->second.parts, [&](const auto& entry) {
+        const Round::Part& part = entry.second;
+        if (!is_it(part.connection, part.request)) return false;
+        used_bytes_ -= it->first.size() + part.value.size() + kRoomPerEntry;
+        return true;
+      });
+      it = it->second.parts.empty() ? rounds_.erase(it) : std::next(it);
+    }
+  }
+
+  void suspect(uint64_t id, const Message& m) {
+    if (failure()) return;
+    if (suspects_.empty()) blame_at_ = after(kTimeToBlame);
+    waiters_.insert(connections_.at(id).rank);
+    suspects_.push_back(failure_of(m, true));
+  }
+
+  void blame() {
+    if (suspects_.empty() || Clock::now() < blame_at_) return;
+    Failure blamed = suspects_.front();
+    for (const Failure& s : suspects_)
+      if (!waiters_.count(s.rank)) {
+        blamed = s;
+        break;
+      }
+    suspects_.clear();
+    publish(blamed);
+  }
+
+  void publish(Failure failure) {
+    for (const auto& [id, c] : connections_)  // who speaks may not know where the other runs
+      if (c.proved && c.rank >= 0 && c.rank == failure.rank) {
+        if (failure.host.empty()) failure.host = c.host;
+        if (failure.pid == 0) failure.pid = c.pid;
+      }
+    {
+      std::scoped_lock lock(mutex_);
+      if (failure_) return;
+      failure_ = failure;
+    }
+    for (const auto& [id, c] : connections_)
+      if (c.proved) send_failure(id, failure);
+    if (options_.on_failure) options_.on_failure(failure);
+  }
+
+  void send_failure(uint64_t id, const Failure& f) {
+    send(id, {.kind = Kind::kFailure,
+              .id = f.hangs,
+              .number = f.rank,
+              .count = f.pid,
+              .key = f.host,
+              .value = f.what});
+  }
+
+  void send(uint64_t id, const Message& m) {
+    const auto it = connections_.find(id);
+    if (it == connections_.end()) return;
+    it->second.out += wire::encode(m);
+    flush(id);
+  }
+
+  void flush(uint64_t id) {
+    Connection& c = connections_.at(id);
+    while (c.sent < c.out.size()) {
+      const ssize_t n =
+          ::send(c.fd.get(), c.out.data() + c.sent, c.out.size() - c.sent, MSG_NOSIGNAL);
+      if (n > 0) {
+        c.sent += static_cast<size_t>(n);
+      } else if (errno == EAGAIN || errno == EINTR) {
+        break;
+      } else {
+        doomed_.insert(id);
+        return;
+      }
+    }
+    const bool rest = c.sent < c.out.size();
+    if (!rest) {
+      c.out.clear();
+      c.sent = 0;
+    } else if (c.out.size() - c.sent > kMostQueuedBytes) {
+      doomed_.insert(id);  // it does not read
+    }
+    if (rest != c.wants_write) {
+      c.wants_write = rest;
+      watch(c.fd.get(), id, EPOLL_CTL_MOD, EPOLLIN | (rest ? uint32_t{EPOLLOUT} : 0u));
+    }
+  }
+
+  void drop_unproved() {
+    const auto now = Clock::now();
+    for (const uint64_t id : unproved_)
+      if (connections_.at(id).prove_by <= now) doomed_.insert(id);
+  }
+
+  void drop_doomed() {
+    while (!doomed_.empty()) {
+      const uint64_t id = *doomed_.begin();
+      doomed_.erase(doomed_.begin());
+      unproved_.erase(id);
+      forget(id, nullptr);
+      const auto node = connections_.extract(id);
+      if (node.empty()) continue;
+      const Connection& c = node.mapped();
+      if (c.proved && !c.left && c.rank >= 0)
+        publish({c.rank, c.host, c.pid, "is gone: its connection to the store ended", false});
+    }
+  }
+
+  Options options_;
+  Fd listener_, epoll_, wake_;
+  Endpoint endpoint_;
+  std::atomic<bool> stop_ = false;
+
+  mutable std::mutex mutex_;  // of the two below; the rest belongs to the thread
+  std::optional<Failure> failure_, asked_;
+
+  uint64_t next_id_ = kFirstConnection;
+  std::unordered_map<uint64_t, Connection> connections_;
+  std::set<uint64_t> unproved_, doomed_;
+  std::unordered_map<std::string, std::string> values_;
+  std::unordered_map<std::string, int64_t> counters_;
+  std::unordered_map<std::string, std::vector<std::pair<uint64_t, uint32_t>>> waiting_;
+  std::unordered_map<std::string, Round> rounds_;
+  std::vector<Failure> suspects_;
+  std::set<int> waiters_;
+  Deadline blame_at_;
+  size_t used_bytes_ = 0;
+  int strangers_ = 0;
+
+  std::thread thread_;
+};
+
+StoreServer::StoreServer(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+StoreServer::~StoreServer() = default;
+Endpoint StoreServer::endpoint() const { return impl_->endpoint(); }
+void StoreServer::abort(const Failure& failure) { impl_->abort(failure); }
+std::optional<Failure> StoreServer::failure() const { return impl_->failure(); }
+
+std::string to_string(const Failure& f) {
+  const std::string who = f.rank >= 0 ? str("rank ", f.rank) : "the launcher";
+  return str(who, f.host.empty() ? "" : " on host " + f.host,
+             f.pid > 0 ? str(" (pid ", f.pid, ")") : "", " ", f.what);
+}
+
+std::string make_secret() {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (const char byte : wire::random_bytes(32)) {
+    hex += kDigits[(byte >> 4) & 15];
+    hex += kDigits[byte & 15];
+  }
+  return hex;
+}
+
+}  // namespace fleetx::comm
