@@ -7,7 +7,8 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/channels.h"
-#include "fleetx/ops/product.h"
+#include "fleetx/ops/element_loop.h"
+#include "fleetx/ops/gemm.h"
 
 namespace fleetx {
 namespace {
@@ -72,19 +73,64 @@ void grad(ir::Grad& g) {
     if (g.needs(slot)) g.set(slot, d[str("d", slot)]);
 }
 
-class Fc final : public kernel::Kernel {
+std::unique_ptr<ElementLoop> activation(const std::string& act, const char* suffix = "") {
+  if (act.empty()) return nullptr;
+  return make_element_loop(act + suffix, ir::Attrs{{"approximate", false}}, f32);
+}
+
+// z = x * w; then bias and activation, a few rows at a time.
+class Forward {
  public:
-  explicit Fc(kernel::Prepare& p) {
-    const Sizes s = sizes(p);
-    product_ = Product(p, matrix(s.m, s.k), matrix(s.k, s.n), matrix(s.m, s.n),
-                       {.bias = p.has("bias"), .act = p.attr<std::string>("act")});
-    product_.bind(p.input("x"), p.input("w"), p.output("out"), p.input("bias"));
+  Forward() = default;
+  Forward(const Sizes& s, const std::string& act)
+      : product_{.rows = s.m, .inner = s.k, .columns = s.n}, act_(activation(act)) {
+    Gemm::prepare();
   }
-  void run(const kernel::Run& r) override { product_.run(r); }
-  std::string_view implementation() const override { return product_.implementation(); }
+
+  void run(const float* x, const float* w, const float* bias, float* out) const {
+    product_.run(x, w, out);
+    if (!bias && !act_) return;
+    const int64_t n = product_.columns, rows = kBlock / n + 1;
+    parallel_for(product_.rows, rows, [=, this](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; row += rows)
+        finish(bias, out + row * n, std::min(rows, end - row), n);
+    });
+  }
 
  private:
-  Product product_;
+  static constexpr int64_t kBlock = 1 << 12;  // elements
+
+  void finish(const float* bias, float* z, int64_t rows, int64_t n) const {
+    if (bias)
+      vectorized([=] {
+        for (int64_t r = 0; r < rows; ++r)
+#pragma GCC ivdep
+          for (int64_t j = 0; j < n; ++j) z[r * n + j] += bias[j];
+      });
+    const void* in = z;
+    if (act_) act_->run(&in, z, rows * n);
+  }
+
+  Gemm product_{};
+  std::unique_ptr<ElementLoop> act_;
+};
+
+class Fc final : public kernel::Kernel {
+ public:
+  explicit Fc(kernel::Prepare& p)
+      : forward_(sizes(p), p.attr<std::string>("act")),
+        x_(p.input("x")),
+        w_(p.input("w")),
+        bias_(p.input("bias")),
+        out_(p.output("out")) {}
+  void run(const kernel::Run& r) override {
+    forward_.run(r.in<float>(x_), r.in<float>(w_), r.in<float>(bias_), r.out<float>(out_));
+  }
+  std::string_view implementation() const override { return Gemm::implementation(); }
+
+ private:
+  Forward forward_;
+  kernel::Slot x_, w_, bias_, out_;
 };
 
 void infer_grad(ir::Infer& c) {
@@ -110,83 +156,54 @@ class FcGrad final : public kernel::Kernel {
  public:
   explicit FcGrad(kernel::Prepare& p)
       : s_(sizes(p)),
-        act_(p.attr<std::string>("act")),
+        slope_(activation(p.attr<std::string>("act"), "_grad")),
         x_(p.input("x")),
         w_(p.input("w")),
+        bias_(p.input("bias")),
         out_(p.input("out")),
         dout_(p.input("dout")),
-        dz_(act_.empty() ? dout_ : p.scratch(static_cast<size_t>(s_.m * s_.n) * sizeof(float))),
+        dx_(p.output("dx")),
+        dw_(p.output("dw")),
         dbias_(p.output("dbias")) {
-    const auto dz = matrix(s_.m, s_.n);
-    if (act_ == "gelu") prepare_gelu(p);
-    if (p.has_out("dx")) {
-      dx_product_ = Product(p, dz, matrix(s_.n, s_.k, true), matrix(s_.m, s_.k));
-      dx_product_.bind(dz_, w_, p.output("dx"));
+    Gemm::prepare();
+    const auto floats = [&](int64_t n) {
+      return p.scratch(static_cast<size_t>(n) * sizeof(float));
+    };
+    dz_ = slope_ ? floats(s_.m * s_.n) : dout_;
+    if (p.attr<std::string>("act") == "gelu") {
+      forward_ = Forward(s_, "");
+      out_ = z_ = floats(s_.m * s_.n);
     }
-    if (p.has_out("dw")) {
-      dw_product_ = Product(p, matrix(s_.k, s_.m, true), dz, matrix(s_.k, s_.n));
-      dw_product_.bind(x_, dz_, p.output("dw"));
-    }
-    if (dbias_) {
-      const auto floats = Strips(columns_).pieces() * s_.n;
-      partial_ = p.scratch(static_cast<size_t>(floats) * sizeof(float));
-    }
+    if (dbias_) partial_ = floats(Strips(columns_).pieces() * s_.n);
   }
 
   void run(const kernel::Run& r) override {
-    if (z_product_) {
-      z_product_.run(r);
-      gelu_grad_.run(r);
-    } else if (act_ == "relu") {
-      from_out(r, [](float out, float dout) { return out > 0 ? dout : 0.0f; });
-    } else if (act_ == "tanh") {
-      from_out(r, [](float out, float dout) { return dout * (1.0f - out * out); });
-    } else if (act_ == "sigmoid") {
-      from_out(r, [](float out, float dout) { return dout * out * (1.0f - out); });
-    }
-    if (dx_product_) dx_product_.run(r);
-    if (dw_product_) dw_product_.run(r);
-    if (dbias_)
-      channel_sums(columns_, r.in<float>(dz_), r.out<float>(partial_), r.out<float>(dbias_));
+    const float *x = r.in<float>(x_), *w = r.in<float>(w_), *dz = r.in<float>(dz_);
+    if (z_) forward_.run(x, w, r.in<float>(bias_), r.out<float>(z_));
+    if (slope_) activation_backward(r);
+    if (dx_)
+      Gemm{.rows = s_.m, .inner = s_.n, .columns = s_.k, .transpose_b = true}.run(
+          dz, w, r.out<float>(dx_));
+    if (dw_)
+      Gemm{.rows = s_.k, .inner = s_.m, .columns = s_.n, .transpose_a = true}.run(
+          x, dz, r.out<float>(dw_));
+    if (dbias_) channel_sums(columns_, dz, r.out<float>(partial_), r.out<float>(dbias_));
   }
-  std::string_view implementation() const override {
-    return dw_product_ ? dw_product_.implementation() : dx_product_.implementation();
-  }
+  std::string_view implementation() const override { return Gemm::implementation(); }
 
  private:
-  void prepare_gelu(kernel::Prepare& p) {
-    const auto md = matrix(s_.m, s_.n);
-    const kernel::Slot z = p.scratch(static_cast<size_t>(s_.m * s_.n) * sizeof(float));
-    z_product_ = Product(p, matrix(s_.m, s_.k), matrix(s_.k, s_.n), md, {.bias = p.has("bias")});
-    z_product_.bind(x_, w_, z, p.input("bias"));
-    const auto gelu = dnnl::algorithm::eltwise_gelu_erf;
-    const dnnl::eltwise_forward::primitive_desc forward(
-        {dnnl::prop_kind::forward_training, gelu, md, 0.0f, 0.0f}, onednn::engine());
-    gelu_grad_ = onednn::Primitive(
-        p, dnnl::eltwise_backward::primitive_desc({gelu, md, md, 0.0f, 0.0f}, onednn::attributes(),
-                                                  onednn::engine(), forward));
-    gelu_grad_.arg(DNNL_ARG_SRC, z, md)
-        .arg(DNNL_ARG_DIFF_DST, dout_, md)
-        .arg(DNNL_ARG_DIFF_SRC, dz_, md);
-  }
-
-  template <class Fn>
-  void from_out(const kernel::Run& r, const Fn& fn) const {
-    const float *out = r.in<float>(out_), *dout = r.in<float>(dout_);
-    float* dz = r.out<float>(dz_);
-    parallel_for(s_.m * s_.n, 1 << 15, [=](int64_t begin, int64_t end) {
-      vectorized([=] {
-        for (int64_t i = begin; i < end; ++i) dz[i] = fn(out[i], dout[i]);
-      });
+  void activation_backward(const kernel::Run& r) const {
+    parallel_for(s_.m * s_.n, 1 << 15, [&](int64_t begin, int64_t end) {
+      const void* in[] = {r.in<float>(out_) + begin, r.in<float>(dout_) + begin};
+      slope_->run(in, r.out<float>(dz_) + begin, end - begin);
     });
   }
 
   Sizes s_;
   Channels columns_ = *Channels::of({s_.m, s_.n}, Layout::plain());
-  std::string act_;
-  kernel::Slot x_, w_, out_, dout_, dz_, dbias_, partial_;
-  Product z_product_, dx_product_, dw_product_;
-  onednn::Primitive gelu_grad_;
+  std::unique_ptr<ElementLoop> slope_;  // reads out, or z for gelu
+  Forward forward_;
+  kernel::Slot x_, w_, bias_, out_, dout_, dx_, dw_, dbias_, dz_, z_, partial_;
 };
 
 FLEETX_OP(fc)

@@ -5,7 +5,8 @@
 // With a = x and b = y after transposing: da = alpha * dout * b^T, db = alpha * a^T * dout, summed
 // over the dimensions that were broadcast. Both are matmuls again, which read x, y and dout.
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/product.h"
+#include "fleetx/ops/gemm.h"
+#include "fleetx/ops/onednn.h"
 
 namespace fleetx {
 namespace {
@@ -148,22 +149,73 @@ void simplify(Problem& p) {
   }
 }
 
+// One product.
 class Matmul final : public kernel::Kernel {
  public:
-  explicit Matmul(kernel::Prepare& p) {
-    Problem q = problem(p);
-    simplify(q);
-    product_ = Product(p, matrices(q.x_batch, q.rows, q.inner, q.transpose_x),
-                       matrices(q.y_batch, q.inner, q.columns, q.transpose_y),
-                       matrices(q.batch, q.rows, q.columns), {.alpha = p.attr<float>("alpha")});
-    product_.bind(p.input("x"), p.input("y"), p.output("out"));
+  Matmul(kernel::Prepare& p, const Problem& q)
+      : product_{.rows = q.rows,
+                 .inner = q.inner,
+                 .columns = q.columns,
+                 .transpose_a = q.transpose_x,
+                 .transpose_b = q.transpose_y,
+                 .alpha = p.attr<float>("alpha")},
+        x_(p.input("x")),
+        y_(p.input("y")),
+        out_(p.output("out")) {
+    Gemm::prepare();
+  }
+  void run(const kernel::Run& r) override {
+    product_.run(r.in<float>(x_), r.in<float>(y_), r.out<float>(out_));
+  }
+  std::string_view implementation() const override { return Gemm::implementation(); }
+
+ private:
+  Gemm product_;
+  kernel::Slot x_, y_, out_;
+};
+
+// A stack of matrices; `transposed`: in memory they are [batch..., columns, rows].
+onednn::memory::desc matrices(Shape shape, int64_t rows, int64_t columns, bool transposed = false) {
+  shape.push_back(rows);
+  shape.push_back(columns);
+  Layout layout;
+  if (transposed) {
+    for (int d = 0; d < shape.rank(); ++d) layout.order.push_back(d);
+    std::swap(layout.order[layout.order.size() - 2], layout.order.back());
+  }
+  return onednn::desc(DType::kF32, shape, layout);
+}
+
+class StackedMatmul final : public kernel::Kernel {
+ public:
+  StackedMatmul(kernel::Prepare& p, const Problem& q) {
+    const auto x = matrices(q.x_batch, q.rows, q.inner, q.transpose_x);
+    const auto y = matrices(q.y_batch, q.inner, q.columns, q.transpose_y);
+    const auto out = matrices(q.batch, q.rows, q.columns);
+    dnnl::primitive_attr attr = onednn::attributes();
+    const auto alpha = p.attr<float>("alpha");
+    if (alpha != 1.0f) attr.set_output_scales(0, {alpha});
+    product_ = onednn::guarded(p.op(), [&] {
+      return onednn::Primitive(p,
+                               dnnl::matmul::primitive_desc({x, y, out}, attr, onednn::engine()));
+    });
+    product_.arg(DNNL_ARG_SRC, p.input("x"), x)
+        .arg(DNNL_ARG_WEIGHTS, p.input("y"), y)
+        .arg(DNNL_ARG_DST, p.output("out"), out);
   }
   void run(const kernel::Run& r) override { product_.run(r); }
   std::string_view implementation() const override { return product_.implementation(); }
 
  private:
-  Product product_;
+  onednn::Primitive product_;
 };
+
+std::unique_ptr<kernel::Kernel> make(kernel::Prepare& p) {
+  Problem q = problem(p);
+  simplify(q);
+  if (q.batch.numel() == 1) return std::make_unique<Matmul>(p, q);
+  return std::make_unique<StackedMatmul>(p, q);
+}
 
 FLEETX_OP(matmul)
     .input("x")
@@ -175,7 +227,7 @@ FLEETX_OP(matmul)
     .infer(infer)
     .grad(grad)
     .cost(cost)
-    .kernel<Matmul>();
+    .kernel(make);
 
 }  // namespace
 }  // namespace fleetx
