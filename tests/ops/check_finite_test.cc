@@ -28,6 +28,15 @@ const AddCases cases("check_finite", [](Cases& c) {
   add("f64", {Tensor::of<double>({3}, {1.0, 1e300, std::numeric_limits<double>::infinity()})},
       false);
   add("f64_fine", {Tensor::of<double>({2}, {1.0, 1e300})}, true);
+  for (const bool finite : {true, false}) {
+    SparseRows rows = random_rows(4, {9, 3});
+    if (!finite) rows.values.data<float>()[11] = kNan;
+    c.add({.label = finite ? "sparse_fine" : "sparse_nan",
+           .inputs = {OpInput("xs", random({3})).sparse(rows)},
+           .reference = [finite](const Tensors&) -> Tensors {
+             return {Tensor::of<bool>({1}, {finite})};
+           }});
+  }
   c.add({.label = "perf", .inputs = {{"xs", random({1 << 20})}}, .reference = {}, .perf = true});
 });
 

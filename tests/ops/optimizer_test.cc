@@ -80,8 +80,11 @@ struct Model {
   }
 };
 
+enum class Gradients { kDense, kSparse };
+
 OpCase make_case(const OptimizerSpec& spec, const std::string& label,
-                 const std::vector<Shape>& shapes, const Options& o) {
+                 const std::vector<Shape>& shapes, const Options& o,
+                 Gradients gradients = Gradients::kDense) {
   OpCase c;
   c.label = label;
   c.attrs = o.attrs(spec);
@@ -100,7 +103,18 @@ OpCase make_case(const OptimizerSpec& spec, const std::string& label,
     c.inputs.push_back(input);
   };
   add("param", true, -1.0f, shapes);
-  add("grad", false, -1.0f, shapes);
+  std::vector<std::set<int64_t>> touched;  // rows, by parameter
+  if (gradients == Gradients::kDense) {
+    add("grad", false, -1.0f, shapes);
+  } else {
+    OpInput grads("grad");
+    for (const Shape& shape : shapes) {
+      grads.sparse(random_rows(2 * shape[0] / 3, shape, 50 + touched.size()));
+      const auto ids = grads.rows.back().ids.data<int64_t>();
+      touched.emplace_back(ids.begin(), ids.end());
+    }
+    c.inputs.push_back(grads);
+  }
   for (const std::string& state : spec.states) add(state, true, 0.1f, shapes);
   if (spec.beta1 > 0) {
     const std::vector<Shape> one(shapes.size(), Shape{1});
@@ -119,7 +133,14 @@ OpCase make_case(const OptimizerSpec& spec, const std::string& label,
         m.beta1_pow = in[(2 + states) * n + i].item<float>();
         m.beta2_pow = in[(3 + states) * n + i].item<float>();
       }
-      m.step(spec, o, i, doubles(in[n + i], 0, in[n + i].numel()), 0);
+      const Tensor& grad = in[n + i];
+      if (touched.empty()) {
+        m.step(spec, o, i, doubles(grad, 0, grad.numel()), 0);
+      } else {
+        const int64_t width = grad.shape()[1];
+        for (const int64_t id : touched[i])
+          m.step(spec, o, i, doubles(grad, id * width, width), id * width);
+      }
       out[i] = m.param;
       for (size_t k = 0; k < states; ++k) out[(1 + k) * n + i] = m.states[k];
     }
@@ -128,41 +149,12 @@ OpCase make_case(const OptimizerSpec& spec, const std::string& label,
   return c;
 }
 
-// Makes a sparse gradient of ids and rows: rows_of(ids, values, table) has the shape of the table.
-void infer_rows(ir::Infer& c) {
-  c.out("out") = {DType::kF32, c.in("table").shape, ir::VarKind::kSparseRows,
-                  c.in("ids").shape.numel()};
+// The op with which embeddings make sparse gradients.
+ir::Results rows_of(ir::Builder& b, const ir::Var& ids, const ir::Var& values, const Shape& table,
+                    const std::string& name) {
+  return b.op("embedding_grad", {{"ids", ids}, {"dout", values}},
+              {{"sparse", true}, {"shape", table}}, {{"dw", name}});
 }
-
-class RowsOf final : public kernel::Kernel {
- public:
-  explicit RowsOf(kernel::Prepare& p)
-      : n_(p.in("ids").numel()),
-        values_(p.in("values").numel()),
-        ids_in_(p.input("ids")),
-        values_in_(p.input("values")),
-        out_(p.output("out")) {
-    p.input_as_is("table");
-  }
-  void run(const kernel::Run& r) override {
-    const kernel::SparseRows rows = r.rows(out_, n_);
-    *rows.count = n_;
-    std::copy_n(r.in<int64_t>(ids_in_), n_, rows.ids);
-    std::copy_n(r.in<float>(values_in_), values_, rows.values);
-  }
-
- private:
-  int64_t n_, values_;
-  kernel::Slot ids_in_, values_in_, out_;
-};
-
-FLEETX_OP(test_rows_of)
-    .input("ids")
-    .input("values")
-    .input("table")
-    .output("out")
-    .infer(infer_rows)
-    .kernel<RowsOf>();
 
 // A program that only updates parameters from gradients that are fed.
 class Optimizing {
@@ -250,11 +242,8 @@ class Optimizing {
     } else {
       Shape values = shapes_[i];
       values[0] = rows_;
-      b_.op("test_rows_of",
-            {{"ids", b_.data(str("ids_", i), i64, {rows_})},
-             {"values", b_.data(str("values_", i), f32, values)},
-             {"table", b_.var(str("param_", i))}},
-            {}, {{"out", str("grad_", i)}});
+      rows_of(b_, b_.data(str("ids_", i), i64, {rows_}), b_.data(str("values_", i), f32, values),
+              shapes_[i], str("grad_", i));
     }
     models_.push_back(std::move(m));
   }
@@ -417,9 +406,8 @@ TEST_F(Refuses, WhatDoesNotFitTogether) {
 
 TEST_F(Refuses, SparseGradientsWhereNormsAreNeeded) {
   const ir::Var p = state("p", {4, 3}), v = state("v", {4, 3}), lr = state("lr", {1});
-  const ir::Var g = b.op(
-      "test_rows_of",
-      {{"ids", b.data("ids", i64, {2})}, {"values", b.data("values", f32, {2, 3})}, {"table", p}});
+  const ir::Var g =
+      rows_of(b, b.data("ids", i64, {2}), b.data("values", f32, {2, 3}), p.shape(), "g");
   expect({"lars_momentum", "sparse"}, {{"param", p}, {"grad", g}, {"velocity", v}, {"lr", lr}}, {},
          {{"param_out", p}, {"velocity_out", v}}, "lars_momentum");
 }
@@ -431,6 +419,8 @@ AddOptimizer::AddOptimizer(const OptimizerSpec& spec) {
   const AddCases cases(spec.op, [spec](Cases& c) {
     c.add(make_case(spec, "one", {{5, 7}}, {}));
     c.add(make_case(spec, "list", {{3, 5}, {40001}, {1}}, kAll));
+    if (spec.sparse)
+      c.add(make_case(spec, "sparse", {{9, 5}, {40, 16}, {6, 1}}, kAll, Gradients::kSparse));
     OpCase large = make_case(spec, "large", {{1 << 24}}, {});
     large.perf = true;
     c.add(std::move(large));

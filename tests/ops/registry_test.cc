@@ -48,10 +48,6 @@ TEST(Registry, EveryOpHasACase) {
     EXPECT_NE(def->make_kernel, nullptr) << def->type;
     ++(is_grad(def->type) ? grads : ops);
     if (is_grad(def->type)) continue;
-    // Helpers that tests register, and ops on sparse rows only, which have no case but a test of
-    // their own.
-    if (def->type.starts_with("test_")) continue;
-    if (fs::exists(fs::path(FLEETX_SOURCE_DIR) / "tests/ops" / (def->type + "_test.cc"))) continue;
     // A random op has nothing to compare with; its file tests the distribution.
     const auto cases = op_cases().find(def->type);
     const bool tested =

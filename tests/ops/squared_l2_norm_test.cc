@@ -14,13 +14,20 @@ Tensor squared_norm(const Tensors& in) {
 }
 
 const AddCases cases("squared_l2_norm", [](Cases& c) {
-  const auto add = [&](const std::string& label, const Tensors& xs) {
-    c.add({.label = label, .inputs = {{"xs", xs}}, .reference = [](const Tensors& in) -> Tensors {
+  const auto add_input = [&](const std::string& label, const OpInput& xs) {
+    c.add({.label = label, .inputs = {xs}, .reference = [](const Tensors& in) -> Tensors {
              return {squared_norm(in)};
            }});
   };
+  const auto add = [&](const std::string& label, const Tensors& xs) {
+    add_input(label, {"xs", xs});
+  };
   add("one", {random({3, 5})});
   add("many", {random({70000}, 1), random({2, 3, 4}, 2), random({1}, 3), random({16384}, 4)});
+  add_input("sparse", OpInput("xs").sparse(random_rows(6, {5, 3})));
+  add_input("dense_and_sparse", OpInput("xs", random({7}))
+                                    .sparse(random_rows(6, {5, 3}))
+                                    .sparse(random_rows(3000, {200, 17})));
   c.add({.label = "large", .inputs = {{"xs", Tensor(f32, {1 << 24})}}, .perf = true});
 });
 

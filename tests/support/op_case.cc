@@ -109,6 +109,24 @@ Tensor filled(Shape shape, float value) {
   return t;
 }
 
+SparseRows random_rows(int64_t n, const Shape& table, uint64_t salt) {
+  const Tensor ids = random_ints({n}, 0, table[0], salt);
+  ids.data<int64_t>().back() = ids.data<int64_t>().front();
+  return {ids, random({n, table[1]}, salt), table[0]};
+}
+
+Tensor SparseRows::dense() const {
+  const auto width = static_cast<size_t>(values.shape()[1]);
+  Tensor out = filled({table, values.shape()[1]}, 0.0f);
+  for (size_t i = 0; i < ids.data<int64_t>().size(); ++i) {
+    const int64_t id = ids.data<int64_t>()[i];
+    if (id == padding) continue;
+    for (size_t k = 0; k < width; ++k)
+      out.data<float>()[static_cast<size_t>(id) * width + k] += values.data<float>()[i * width + k];
+  }
+  return out;
+}
+
 Tensor map(const Tensor& x, const std::function<float(float)>& fn) {
   Tensor out(DType::kF32, x.shape());
   const auto from = x.data<float>(), to = out.data<float>();

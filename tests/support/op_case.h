@@ -28,7 +28,17 @@ namespace fleetx::testing {
 
 using Tensors = std::vector<Tensor>;
 
+// Rows of a table, as a sparse gradient has them; those with the id `padding` are left out.
+struct SparseRows {
+  Tensor ids, values;  // i64 [n], f32 [n, width]
+  int64_t table;       // its number of rows
+  int64_t padding = -1;
+
+  Tensor dense() const;  // the table that they add up to, [table, width]
+};
+
 struct OpInput {
+  explicit OpInput(std::string slot_name) : slot(std::move(slot_name)) {}
   OpInput(std::string slot_name, Tensor one)
       : slot(std::move(slot_name)), tensors{std::move(one)} {}
   OpInput(std::string slot_name, Tensors list)
@@ -38,6 +48,12 @@ struct OpInput {
     is_state = true;
     return *this;
   }
+  // One more input, after the dense ones. The reference is given its dense form; fetching a sparse
+  // output gives the dense form too.
+  OpInput& sparse(SparseRows one) {
+    rows.push_back(std::move(one));
+    return *this;
+  }
   OpInput& no_grad() {
     differentiable = false;
     return *this;
@@ -45,6 +61,7 @@ struct OpInput {
 
   std::string slot;
   Tensors tensors;
+  std::vector<SparseRows> rows;
   bool is_state = false;
   bool differentiable = true;  // floats only
 };
@@ -96,6 +113,8 @@ Tensor random(Shape shape, uint64_t salt = 0, float low = -1.0f, float high = 1.
 Tensor random_ints(Shape shape, int64_t low, int64_t high,
                    uint64_t salt = 0);  // i64 in [low, high)
 Tensor filled(Shape shape, float value);
+// n rows of which some have the same id; n > 1.
+SparseRows random_rows(int64_t n, const Shape& table, uint64_t salt = 0);
 
 // Helpers for references: f32 in, f32 out.
 Tensor map(const Tensor& x, const std::function<float(float)>& fn);

@@ -28,6 +28,7 @@ class CaseProgram {
     for (const OpInput& input : c.inputs) {
       std::vector<Var> vars;
       for (const Tensor& tensor : input.tensors) vars.push_back(declare(input, tensor));
+      for (const SparseRows& rows : input.rows) vars.push_back(declare(input, rows));
       args.emplace_back(input.slot, vars);
     }
     std::vector<ir::Dest> dests;
@@ -91,9 +92,26 @@ class CaseProgram {
   }
 
  private:
+  std::string name_for(const OpInput& input) {
+    slot_of_.emplace_back(input.slot + std::to_string(slot_of_.size()), input.slot);
+    return slot_of_.back().first;
+  }
+  // Sparse rows cannot be fed: they are made as training makes them.
+  Var declare(const OpInput& input, const SparseRows& rows) {
+    const std::string name = name_for(input);
+    const auto feed = [&](const char* suffix, const Tensor& tensor) {
+      feeds_.emplace_back(name + suffix, tensor);
+      return b_.data(name + suffix, tensor.dtype(), tensor.shape());
+    };
+    return b_.op("embedding_grad",
+                 {{"ids", feed(".ids", rows.ids)}, {"dout", feed(".values", rows.values)}},
+                 {{"sparse", true},
+                  {"padding_idx", rows.padding},
+                  {"shape", Shape{rows.table, rows.values.shape()[1]}}},
+                 {{"dw", name}});
+  }
   Var declare(const OpInput& input, const Tensor& tensor) {
-    const std::string name = input.slot + std::to_string(slot_of_.size());
-    slot_of_.emplace_back(name, input.slot);
+    const std::string name = name_for(input);
     if (input.is_state) {
       states_.emplace_back(name, tensor);
       return b_.state(name, tensor.dtype(), tensor.shape());
@@ -129,8 +147,10 @@ void test_forward(const std::string& op, const OpCase& c) {
   CaseProgram program(op, c);
   const Tensors got = program.run();
   Tensors in;
-  for (const OpInput& input : c.inputs)
+  for (const OpInput& input : c.inputs) {
     in.insert(in.end(), input.tensors.begin(), input.tensors.end());
+    for (const SparseRows& rows : input.rows) in.push_back(rows.dense());
+  }
   const Tensors want = c.reference(in);
   ASSERT_LE(want.size(), got.size()) << "the reference gives more outputs than the op";
   for (size_t i = 0; i < want.size(); ++i)
