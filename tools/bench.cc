@@ -1,12 +1,14 @@
-// fleetx bench: how fast a built-in network trains here.
+// fleetx bench: how fast a built-in network trains, or answers, here.
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
+#include "fleetx/base/cpu.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/runtime/executor.h"
 #include "tools/commands.h"
@@ -22,13 +24,14 @@ struct BenchCommand {
   int threads = 0;
   int steps = 10;
   int warmup = 2;
+  bool test = false;
   bool json = false;
   bool profile = false;
 };
 
 struct Measured {
   std::vector<double> seconds;  // of each step, sorted
-  double loss = 0;
+  std::optional<double> loss;   // inference has none
   double flops = 0;
   size_t plan_bytes = 0;
 
@@ -39,7 +42,8 @@ struct Measured {
   }
 };
 
-// In every step the data is fed and the loss is fetched, as in a training loop.
+// In every step the data is fed and the loss, or what inference computes, is fetched, as in a loop
+// that trains or answers.
 Measured measure(const Workload& w, const BenchCommand& c) {
   runtime::Scope scope;
   runtime::Executor().run(w.startup, scope);
@@ -47,14 +51,14 @@ Measured measure(const Workload& w, const BenchCommand& c) {
   runtime::Executor quiet(options);  // the profile is to show measured steps only
   options.profile |= c.profile;
   runtime::Executor exe(options);
-  const ir::Names fetch = {w.loss};
+  const ir::Names fetch = c.test ? w.outputs : ir::Names{w.loss};
   Measured m;
   for (int step = 0; step < c.warmup + c.steps; ++step) {
     const bool counts = step >= c.warmup;
     const auto start = std::chrono::steady_clock::now();
     runtime::Plan& plan = exe.plan(w.main, scope, w.feeds, fetch);
     (counts ? exe : quiet).run(plan);
-    m.loss = plan.fetched(0).item<float>();
+    if (!c.test) m.loss = plan.fetched(0).item<float>();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (counts) m.seconds.push_back(took.count());
     m.flops = plan.flops();
@@ -73,42 +77,48 @@ double peak_rss_mib() {
 
 void bench(const BenchCommand& c) {
   if (c.threads > 0) set_num_threads(c.threads);
-  const Workload w = make_workload(c.model, c.batch);
+  Workload w = make_workload(c.model, c.batch);
+  if (c.test) make_inference(w);
   const Measured m = measure(w, c);
   const double plan_mib = static_cast<double>(m.plan_bytes) / (1 << 20);
   if (c.json) {
-    const nlohmann::ordered_json line = {{"model", c.model},
-                                         {"batch", w.batch},
-                                         {"threads", num_threads()},
-                                         {"best_s", m.best()},
-                                         {"median_s", m.median()},
-                                         {"steps_per_s", 1 / m.best()},
-                                         {"items_per_s", w.items / m.best()},
-                                         {"gflops", m.flops / m.best() / 1e9},
-                                         {"peak_mib", peak_rss_mib()},
-                                         {"plan_mib", plan_mib},
-                                         {"loss", m.loss}};
+    nlohmann::ordered_json line = {{"model", c.model},
+                                   {"batch", w.batch},
+                                   {"threads", num_threads()},
+                                   {"best_s", m.best()},
+                                   {"median_s", m.median()},
+                                   {"steps_per_s", 1 / m.best()},
+                                   {"items_per_s", w.items / m.best()},
+                                   {"gflops", m.flops / m.best() / 1e9},
+                                   {"peak_mib", peak_rss_mib()},
+                                   {"plan_mib", plan_mib},
+                                   {"loss", nullptr},
+                                   {"isa", cpu::name_of(cpu::capabilities().best)}};
+    if (m.loss) line["loss"] = *m.loss;
     std::cout << line.dump() << "\n";
     return;
   }
-  std::cout << c.model << ", batch " << w.batch << ", " << num_threads() << " threads, best of "
-            << c.steps << " steps\n"
+  std::cout << c.model << (c.test ? " inference" : "") << ", batch " << w.batch << ", "
+            << num_threads() << " threads, best of " << c.steps << " steps\n"
             << "  step       " << decimal(m.best() * 1e3, 3) << " ms (median "
             << decimal(m.median() * 1e3, 3) << " ms)\n"
             << "  speed      " << decimal(1 / m.best(), 2) << " steps/s, "
             << decimal(w.items / m.best(), 1) << " " << w.unit << "/s, "
             << decimal(m.flops / m.best() / 1e9, 1) << " GFLOP/s\n"
             << "  memory     " << decimal(peak_rss_mib(), 0) << " MiB in the process, "
-            << decimal(plan_mib, 0) << " MiB by the plan\n"
-            << "  loss       " << decimal(m.loss, 4) << "\n";
+            << decimal(plan_mib, 0) << " MiB by the plan\n";
+  if (m.loss) std::cout << "  loss       " << decimal(*m.loss, 4) << "\n";
 }
 
 std::string footer() {
   std::string text =
-      "A step is forward, backward and update, on made-up data held in memory, in f32. Speed is\n"
-      "that of the best step; gflops counts the arithmetic of the plan. With --json one line is\n"
-      "printed with the fields model, batch, threads, best_s, median_s, steps_per_s, items_per_s,\n"
-      "gflops, peak_mib (whole process), plan_mib (what the plan says it needs) and loss.\n\n"
+      "A step is forward, backward and update, on made-up data held in memory, in f32; with "
+      "--test\n"
+      "it is the forward part as used after training, up to the logits. Speed is that of the best\n"
+      "step; gflops counts the arithmetic of the plan. With --json one line is printed with the\n"
+      "fields model, batch, threads, best_s, median_s, steps_per_s, items_per_s, gflops, peak_mib\n"
+      "(whole process), plan_mib (what the plan says it needs), loss (null with --test) and isa.\n"
+      "bench/run compares these figures with those of other frameworks.\n\n"
       "Models:\n";
   for (const WorkloadInfo& info : known_workloads())
     text += str("  ", info.name, std::string(12 - info.name.size(), ' '), info.description,
@@ -117,13 +127,15 @@ std::string footer() {
          "\nExamples:\n"
          "  fleetx bench mlp\n"
          "  fleetx bench resnet50 --batch 16 --threads 1 --steps 5 --json\n"
-         "  fleetx bench bert-base --batch 8 --steps 3 --profile\n";
+         "  fleetx bench bert-base --batch 8 --steps 3 --profile\n"
+         "  fleetx bench resnet50 --test --batch 1\n";
 }
 
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("bench", "How fast a built-in network trains here");
+  CLI::App* command =
+      app.add_subcommand("bench", "How fast a built-in network trains or answers here");
   auto c = std::make_shared<BenchCommand>();
   const CLI::Range count(1, 1 << 24);
   command->add_option("MODEL", c->model, "one of the models below")->required();
@@ -136,6 +148,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--warmup", c->warmup, "steps before these")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
+  command->add_flag("--test", c->test, "inference instead of training");
   command->add_flag("--json", c->json, "one line of JSON instead of text");
   command->add_flag("--profile", c->profile, "also print time, GFLOP/s and GB/s per op, on stderr");
   command->footer(footer());

@@ -4,6 +4,7 @@
 
 #include "fleetx/base/names.h"
 #include "fleetx/base/rng.h"
+#include "fleetx/ir/transform.h"
 #include "fleetx/models/bert.h"
 #include "fleetx/models/mlp.h"
 #include "fleetx/models/resnet.h"
@@ -67,6 +68,7 @@ class Feeder {
 struct Trained {
   Var loss;
   double items;
+  std::vector<Var> outputs;  // what inference is to give
 };
 
 Var classification_loss(const Var& logits, const Var& label) {
@@ -75,7 +77,8 @@ Var classification_loss(const Var& logits, const Var& label) {
 
 Trained image_model(Feeder& f, const Var& logits) {
   return {classification_loss(logits, f.integers("label", {1}, logits.shape()[1])),
-          static_cast<double>(f.batch())};
+          static_cast<double>(f.batch()),
+          {logits}};
 }
 
 Trained resnet50(Feeder& f) {
@@ -104,7 +107,7 @@ Trained bert_base(Feeder& f) {
                                 .words = f.values("targets", {n, 1}, answers),
                                 .follows = f.integers("follows", {1}, 2)},
                                o);
-  return {p.loss, static_cast<double>(f.batch() * kLength)};
+  return {p.loss, static_cast<double>(f.batch() * kLength), {p.word_logits, p.sentence_logits}};
 }
 
 Trained mlp(Feeder& f, int64_t inputs, int64_t hidden) {
@@ -115,7 +118,7 @@ Trained wide_deep(Feeder& f) {
   const models::WideDeepOptions o;
   const models::WideDeepOutputs w = models::wide_deep(
       f.normal("dense", {13}), f.integers("ids", {26}, o.rows), f.coin("label", {1}), o);
-  return {w.loss, static_cast<double>(f.batch())};
+  return {w.loss, static_cast<double>(f.batch()), {w.logits}};
 }
 
 struct Entry {
@@ -188,9 +191,15 @@ Workload make_workload(const std::string& name, int64_t batch) {
   Feeder feeder(b, w.feeds, w.batch);
   const Trained trained = entry->build(feeder);
   w.loss = trained.loss.name();
+  for (const Var& v : trained.outputs) w.outputs.push_back(v.name());
   w.items = trained.items;
   entry->optimize(trained.loss);
   return w;
+}
+
+void make_inference(Workload& w) {
+  w.main = ir::prune(ir::clone_for_test(w.main), w.outputs);
+  std::erase_if(w.feeds, [&](const auto& feed) { return w.main.find(feed.first) == nullptr; });
 }
 
 }  // namespace fleetx::tools

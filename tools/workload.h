@@ -1,4 +1,4 @@
-// The networks that `fleetx bench` trains, on made-up data held in memory.
+// The networks that `fleetx bench` runs, on made-up data held in memory.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@ namespace fleetx::tools {
 struct Workload {
   ir::Program main, startup;
   std::string loss;
+  ir::Names outputs;  // what inference computes
   runtime::Feeds feeds;
   int64_t batch = 0;
   double items = 0;  // per step: images, tokens, examples
@@ -28,5 +29,8 @@ bool is_workload(const std::string& name);
 
 // batch 0: the default. An unknown name is an error that lists the known ones.
 Workload make_workload(const std::string& name, int64_t batch);
+
+// From training to inference: the main program computes the outputs and nothing else.
+void make_inference(Workload& w);
 
 }  // namespace fleetx::tools

@@ -18,7 +18,7 @@ TEST(Bench, JsonHasTheAgreedFields) {
   for (const auto& [key, value] : line.items()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"model", "batch", "threads", "best_s", "median_s",
                                             "steps_per_s", "items_per_s", "gflops", "peak_mib",
-                                            "plan_mib", "loss"}));
+                                            "plan_mib", "loss", "isa"}));
   EXPECT_EQ(line["model"], "tiny-mlp");
   EXPECT_EQ(line["batch"], 4);
   EXPECT_EQ(line["threads"], 1);
@@ -28,6 +28,36 @@ TEST(Bench, JsonHasTheAgreedFields) {
   EXPECT_GT(line["gflops"].get<double>(), 0);
   EXPECT_GT(line["peak_mib"], line["plan_mib"]);
   EXPECT_TRUE(std::isfinite(line["loss"].get<double>()));
+}
+
+TEST(Bench, InferenceIsTheForwardPartOnly) {
+  for (const char* model : {"tiny-mlp", "wide-deep"}) {
+    const std::vector<std::string> args = {"bench",   model, "--batch", "4",
+                                           "--steps", "2",   "--json"};
+    std::vector<std::string> test_args = args;
+    test_args.push_back("--test");
+    const ToolResult train = run_tool(args), test = run_tool(test_args);
+    ASSERT_EQ(train.code, 0) << train.err;
+    ASSERT_EQ(test.code, 0) << test.err;
+    const Json trained = Json::parse(train.out), tested = Json::parse(test.out);
+    EXPECT_TRUE(tested["loss"].is_null()) << model;
+    EXPECT_EQ(tested.size(), trained.size());
+    const auto work = [](const Json& line) {
+      return line["gflops"].get<double>() * line["best_s"].get<double>();
+    };
+    EXPECT_GT(work(tested), 0) << model;
+    EXPECT_LT(work(tested), 0.5 * work(trained)) << model;
+  }
+}
+
+TEST(Bench, InferenceProfileHasNoBackwardOps) {
+  const ToolResult r = run_tool({"bench", "tiny-mlp", "--test", "--steps", "2", "--profile"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "tiny-mlp inference, batch 8"));
+  EXPECT_FALSE(contains(r.out, "loss"));
+  EXPECT_TRUE(contains(r.err, "fc"));
+  EXPECT_FALSE(contains(r.err, "_grad"));
+  EXPECT_FALSE(contains(r.err, "momentum"));
 }
 
 double loss_after(const std::string& model, int steps) {
