@@ -121,6 +121,14 @@ Trained wide_deep(Feeder& f) {
   return {w.loss, static_cast<double>(f.batch()), {w.logits}};
 }
 
+// One product of matrices: how fast arithmetic can be at best. Its items are GFLOP.
+Trained sgemm(Feeder& f) {
+  constexpr int64_t kSize = 2048;
+  const Var product = nn::fc(f.normal("x", {kSize}), {.size = kSize, .bias = false});
+  const Var mean = nn::mean(product);
+  return {mean, 2e-9 * static_cast<double>(f.batch() * kSize * kSize), {mean}};
+}
+
 struct Entry {
   WorkloadInfo info;
   std::string unit;
@@ -128,6 +136,7 @@ struct Entry {
   void (*optimize)(const Var& loss);
 };
 
+void sgd(const Var& loss) { optim::Sgd({.lr = 0.01}).minimize(loss); }
 void momentum(const Var& loss) { optim::Momentum({.lr = 0.01}).minimize(loss); }
 
 const std::vector<Entry>& entries() {
@@ -155,7 +164,8 @@ const std::vector<Entry>& entries() {
       {{"wide-deep", "Wide&Deep, 26 ids of 1,000,001 x 10, 400-400-400; sgd", 512},
        "examples",
        wide_deep,
-       [](const Var& loss) { optim::Sgd({.lr = 0.01}).minimize(loss); }},
+       sgd},
+      {{"sgemm", "a product of matrices, BATCH x 2048 x 2048; sgd", 2048}, "GFLOP", sgemm, sgd},
   };
   return list;
 }

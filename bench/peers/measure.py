@@ -1,0 +1,34 @@
+"""What the peers' programs have in common: their command line, the clock, and the line they print."""
+import argparse
+import json
+import resource
+import time
+
+
+def arguments(models, modes):
+    parser = argparse.ArgumentParser(allow_abbrev=False, description="Measures one peer on one workload; bench/run calls it.")
+    parser.add_argument("model", choices=models)
+    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--warmup", type=int, default=1)
+    parser.add_argument("--test", action="store_true", help="inference instead of training")
+    parser.add_argument("--mode", choices=modes, default=modes[0])
+    return parser.parse_args()
+
+
+def report(step, options, items, version):
+    """Runs the steps and prints the best one. `step` returns the loss as a float, or None."""
+    best = float("inf")
+    for i in range(options.warmup + options.steps):
+        start = time.perf_counter()
+        loss = step()
+        if i >= options.warmup:
+            best = min(best, time.perf_counter() - start)
+    print(json.dumps({
+        "best_s": best,
+        "items_per_s": items / best,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "loss": loss,
+        "version": version,
+    }))

@@ -1,0 +1,87 @@
+"""Runs ours and the peers, each in a process of its own on the same cores, and reads the line it prints."""
+import json
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PEERS = ROOT / "bench/peers"
+SETUP = "bench/setup-peers.sh"
+
+# How each library is told to go no further than AVX2.
+AVX2_ONLY = {"FLEETX_MAX_ISA": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2",
+             "MKL_ENABLE_INSTRUCTIONS": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "TORCHINDUCTOR_CPP_SIMDLEN": "256"}
+
+
+class Failed(Exception):
+    """A run gave no figure; the text says why."""
+
+
+class Runner:
+    def __init__(self, tool, venv, isa, timeout):
+        self.tool, self.python, self.timeout = tool, venv / "bin/python", timeout
+        self.env = {**os.environ, **(AVX2_ONLY if isa == "avx2" else {}),
+                    "FLEETX_LOG": "error", "PYTHONDONTWRITEBYTECODE": "1",
+                    "TORCHINDUCTOR_CACHE_DIR": str(ROOT / "build/bench-cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+
+    def ours(self, case):
+        if case.model == "copy":
+            command = [sys.executable, ROOT / "bench/copy_rate.py"]
+        else:
+            command = [self.tool, "bench", case.model, "--json"]
+        return self._run(case, command)
+
+    def peer(self, case, name, mode):
+        return self._run(case, [self.python, PEERS / f"{name}_peer.py", case.model, "--mode", mode])
+
+    def missing(self, name):
+        """Why this peer cannot be measured, or None."""
+        if not self.python.exists():
+            return f"no {name}: {SETUP} installs it"
+        found = subprocess.run([self.python, "-c", f"import importlib.util as u, sys; sys.exit(not u.find_spec('{name}'))"],
+                               stderr=subprocess.DEVNULL, check=False)
+        return f"no {name} in {self.python.parent.parent}: {SETUP} installs it" if found.returncode else None
+
+    def _run(self, case, command):
+        command = [*map(str, command), "--batch", str(case.batch), "--threads", str(case.threads),
+                   "--steps", str(case.steps), "--warmup", str(case.warmup)] + ["--test"] * case.test
+        cores = sorted(os.sched_getaffinity(0))[-case.threads:]
+        if len(cores) < case.threads:
+            raise Failed(f"{case.threads} threads, but this process may use {len(cores)} core(s)")
+        count = str(case.threads)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True,
+            env={**self.env, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count},
+            preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        try:
+            out, err = process.communicate(timeout=self.timeout)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"no answer in {self.timeout} s") from None
+        finally:
+            end(process)
+        if process.returncode:
+            raise Failed(reason(process.returncode, err))
+        line = json.loads(out.strip().splitlines()[-1])
+        loss = line.get("loss")
+        if loss is not None and not math.isfinite(loss):
+            raise Failed(f"the loss became {loss}")
+        return {"steps_per_s": 1 / line["best_s"], **line}
+
+
+def end(process):
+    """Ends the process and what it started, such as compilers."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def reason(code, err):
+    if code < 0:
+        return f"ended by {signal.Signals(-code).name}"
+    lines = [line.strip() for line in err.splitlines() if line.strip()]
+    return f"exit code {code}: {lines[-1] if lines else 'no message'}"

@@ -1,0 +1,133 @@
+"""Runs bench/run without and with made-up peers: its lines, verdicts and exit codes. Argument: the built fleetx."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+TOOL = sys.argv.pop(1)
+FIELDS = ["bench", "ours", "peer", "peer_name", "unit", "ratio", "asked"]
+
+
+def bench(*arguments, venv="no-such-folder"):
+    run = subprocess.run([sys.executable, REPO / "bench/run", "--tool", TOOL, "--venv", venv, *arguments],
+                         capture_output=True, text=True, check=False, timeout=120)
+    run.figures = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    return run
+
+
+class WithoutPeers(unittest.TestCase):
+    def test_list_names_every_row(self):
+        run = bench("--list")
+        self.assertEqual(run.returncode, 0)
+        names = [line.split()[0] for line in run.stdout.splitlines()]
+        self.assertEqual(names, ["resnet50", "bert-base", "vgg16", "tiny-mlp", "mlp", "wide-deep", "memory",
+                                 "resnet50-infer", "limits"])
+        self.assertIn(">= 1.35 (avx512), >= 1.15 (avx2)", run.stdout)
+
+    def test_help_teaches(self):
+        run = bench("--help")
+        self.assertEqual(run.returncode, 0)
+        for part in ["setup-peers.sh", "torch.compile", "bench/run resnet50 --batch 16 --threads 1", "Exit code"]:
+            self.assertIn(part, run.stdout)
+
+    def test_bad_usage(self):
+        for arguments, part in [(["resnet"], "no bench 'resnet'; known: resnet50, bert-base, vgg16"),
+                                ([], "give a NAME"), (["mlp", "--threads", "0"], "positive"),
+                                (["mlp", "--tool", "nothing-here"], "scripts/build release")]:
+            run = bench(*arguments)
+            self.assertEqual(run.returncode, 2, arguments)
+            self.assertIn(part, run.stderr)
+
+    def test_absent_peers_are_reported_not_measured(self):
+        run = bench("tiny-mlp", "--quick", "--threads", "1")
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.assertEqual([f["peer_name"] for f in run.figures], ["torch", "paddle"])
+        for figure in run.figures:
+            self.assertEqual([*figure][:7], FIELDS)
+            self.assertEqual(figure["bench"], "tiny-mlp")
+            self.assertEqual(figure["unit"], "steps/s")
+            self.assertGreater(figure["ours"], 100)
+            self.assertIsNone(figure["peer"])
+            self.assertIsNone(figure["ratio"])
+            self.assertIn("not measured", figure["verdict"])
+            self.assertIn("bench/setup-peers.sh", figure["verdict"])
+        self.assertEqual([f["asked"] for f in run.figures], [">= 5", ">= 1"])
+        self.assertEqual(run.stdout.count("not measured"), 4, "two lines and two rows of the table")
+
+
+class WithMadeUpPeers(unittest.TestCase):
+    """The interpreter of the peers is a script that answers as they would."""
+
+    def run_with(self, script, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            self.venv(folder, script)
+            return bench(*arguments, venv=folder)
+
+    def venv(self, folder, script):
+        python = pathlib.Path(folder) / "bin/python"
+        python.parent.mkdir()
+        python.write_text(f"#!/usr/bin/env bash\n[[ $1 == -c ]] && exit 0  # it is installed\n{script}\n")
+        python.chmod(0o755)
+
+    def answer(self, seconds, mib=1.0):
+        return f"""echo '{{"best_s": {seconds}, "items_per_s": 1, "peak_mib": {mib}, "loss": 1, "version": "9.9"}}'"""
+
+    def test_the_best_mode_counts(self):
+        run = self.run_with(f"if [[ $* == *compile* ]]; then {self.answer(10)}; else {self.answer(20)}; fi",
+                            "tiny-mlp", "--quick", "--threads", "1")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        torch = run.figures[0]
+        self.assertEqual(torch["peer_name"], "torch 9.9 compile")
+        self.assertEqual(torch["modes"], {"default": 0.05, "compile": 0.1})
+        self.assertEqual(torch["peer"], 0.1)
+        self.assertAlmostEqual(torch["ratio"] / (torch["ours"] / 0.1), 1, places=3)
+
+    def test_a_ratio_that_falls_short(self):
+        run = self.run_with(self.answer(1e-9), "tiny-mlp", "--quick", "--threads", "1")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("FALLS SHORT", run.stdout)
+
+    def test_less_memory_is_better(self):
+        run = self.run_with(self.answer(1, mib=1e6), "memory", "--quick", "--threads", "1", "--batch", "1")
+        self.assertEqual(run.returncode, 0, run.stdout)
+        self.assertEqual(run.figures[0]["asked"], "<= 0.75")
+        self.assertEqual(run.figures[0]["unit"], "MiB")
+        self.assertLess(run.figures[0]["ratio"], 0.01)
+
+    def test_a_peer_that_crashes_does_not_stop_the_rest(self):
+        run = self.run_with(f"if [[ $* == *paddle* ]]; then echo 'out of luck' >&2; exit 7; fi; {self.answer(1)}",
+                            "tiny-mlp", "--quick", "--threads", "1")
+        self.assertEqual(run.returncode, 3, run.stderr)
+        torch, paddle = run.figures
+        self.assertEqual(torch["verdict"], "holds")
+        self.assertEqual(paddle["verdict"], "not measured: paddle static: exit code 7: out of luck")
+
+    def test_a_peer_that_hangs_is_ended(self):
+        run = self.run_with("sleep 100", "tiny-mlp", "--quick", "--threads", "1", "--timeout", "1")
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("torch default: no answer in 1 s", run.figures[0]["notes"])
+
+    def test_interruption_ends_the_children(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pid = pathlib.Path(folder) / "pid"
+            self.venv(folder, f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 100")
+            run = subprocess.Popen([sys.executable, REPO / "bench/run", "--tool", TOOL, "--venv", folder, "tiny-mlp",
+                                    "--quick", "--threads", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            deadline = time.monotonic() + 60
+            while not pid.exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            run.send_signal(signal.SIGINT)
+            run.communicate(timeout=60)
+            self.assertEqual(run.returncode, 130)
+            with self.assertRaises(ProcessLookupError):
+                os.kill(int(pid.read_text()), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
