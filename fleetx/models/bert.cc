@@ -7,11 +7,14 @@ namespace {
 
 // Of the original; it matters for rows of small variance.
 constexpr double kEpsilon = 1e-12;
-constexpr const char* kWordTable = "word_embedding.w_0";
 
 nn::Init weights(const BertOptions& o) { return nn::init::normal(0.0, o.init_std); }
 
-Var embed(const BertInputs& in, const BertOptions& o) {
+LayerNames names_of(const BertInputs& in, const BertOptions& o) {
+  return {in.words.builder(), o.name, "bert", "word_embedding"};
+}
+
+Var embed(const BertInputs& in, const BertOptions& o, const LayerNames& named) {
   ir::Builder& b = in.words.builder();
   const int64_t length = in.words.shape().rank() == 2 ? in.words.shape()[1] : -1;
   check_arg(length > 0 && length <= o.max_positions, b.loc(),
@@ -21,42 +24,40 @@ Var embed(const BertInputs& in, const BertOptions& o) {
                                              .dim = o.hidden,
                                              .sparse = o.sparse_words,
                                              .weight_attr = {.init = weights(o)},
-                                             .name = "word_embedding"});
+                                             .name = named("word_embedding")});
   const Var sentences = nn::embedding(in.sentences, {.rows = o.sentence_kinds,
                                                      .dim = o.hidden,
                                                      .weight_attr = {.init = weights(o)},
-                                                     .name = "sentence_embedding"});
+                                                     .name = named("sentence_embedding")});
   // Every sequence has the same positions, so their rows are cut out, not looked up.
-  const nn::Layer layer(b, "position_embedding", "embedding", Where::current());
+  const nn::Layer layer(b, named("position_embedding"), "embedding", Where::current());
   const Var table =
       layer.parameter("w_0", {o.max_positions, o.hidden}, {.init = weights(o)}, weights(o));
   const Var positions = nn::slice(table, {.axes = {0}, .starts = {0}, .ends = {length}});
   const Var sum = words + sentences + positions;
-  const Var x =
-      nn::layer_norm(sum, {.begin_norm_axis = 2, .epsilon = kEpsilon, .name = "embedding_norm"});
+  const Var x = nn::layer_norm(
+      sum, {.begin_norm_axis = 2, .epsilon = kEpsilon, .name = named("embedding_norm")});
   return nn::dropout(x, {.p = o.dropout});
 }
 
-Var word_logits(const Var& sequence, const Var& positions, const BertOptions& o) {
+Var word_logits(const Var& sequence, const Var& positions, const BertOptions& o,
+                const LayerNames& named) {
   ir::Builder& b = sequence.builder();
   const Var rows = nn::reshape(sequence, {-1, o.hidden});
   Var x = nn::gather(rows, positions);
   x = nn::fc(x, {.size = o.hidden,
                  .act = "gelu",
                  .weight_attr = {.init = weights(o)},
-                 .name = "word_transform"});
-  x = nn::layer_norm(x, {.epsilon = kEpsilon, .name = "word_transform_norm"});
-  const nn::Layer layer(b, "word_output", "fc", Where::current());
+                 .name = named("word_transform")});
+  x = nn::layer_norm(x, {.epsilon = kEpsilon, .name = named("word_transform_norm")});
+  const nn::Layer layer(b, named("word_output"), "fc", Where::current());
   const Var bias = layer.parameter("b_0", {o.vocabulary}, {}, nn::init::constant(0));
-  return nn::matmul(x, b.var(kWordTable), {.transpose_y = true}) + bias;
+  return nn::matmul(x, b.var(named("word_embedding") + ".w_0"), {.transpose_y = true}) + bias;
 }
 
-}  // namespace
-
-BertEncoder bert(const BertInputs& in, BertOptions o, Where where) {
-  const auto at = in.words.builder().at(ir::Loc::of(where));
+BertEncoder encode(const BertInputs& in, const BertOptions& o, const LayerNames& named) {
   BertEncoder out;
-  Var x = embed(in, o);
+  Var x = embed(in, o, named);
   for (int i = 0; i < o.layers; ++i) {
     x = nn::encoder_layer(x, {.heads = o.heads,
                               .intermediate = o.intermediate,
@@ -66,15 +67,23 @@ BertEncoder bert(const BertInputs& in, BertOptions o, Where where) {
                               .epsilon = kEpsilon,
                               .mask = in.mask,
                               .init = weights(o),
-                              .name = str("encoder_", i)});
+                              .name = named(str("encoder_", i))});
     out.checkpoints.push_back(x.name());
   }
   out.sequence = x;
   const Var first = nn::slice(x, {.axes = {1}, .starts = {0}, .ends = {1}});
-  out.pooled = nn::fc(
-      first,
-      {.size = o.hidden, .act = "tanh", .weight_attr = {.init = weights(o)}, .name = "pooler"});
+  out.pooled = nn::fc(first, {.size = o.hidden,
+                              .act = "tanh",
+                              .weight_attr = {.init = weights(o)},
+                              .name = named("pooler")});
   return out;
+}
+
+}  // namespace
+
+BertEncoder bert(const BertInputs& in, BertOptions o, Where where) {
+  const auto at = in.words.builder().at(ir::Loc::of(where));
+  return encode(in, o, names_of(in, o));
 }
 
 BertPretraining bert_pretraining(const BertInputs& in, const BertTargets& targets, BertOptions o,
@@ -83,13 +92,15 @@ BertPretraining bert_pretraining(const BertInputs& in, const BertTargets& target
   // The word head gives every row of the table a gradient, so the sum is dense in any case; the
   // part of the lookup is then best added row by row.
   o.sparse_words = true;
-  BertEncoder encoder = bert(in, o);
+  const LayerNames named = names_of(in, o);
+  BertEncoder encoder = encode(in, o, named);
   BertPretraining out;
   out.checkpoints = std::move(encoder.checkpoints);
-  out.word_logits = word_logits(encoder.sequence, targets.positions, o);
+  out.word_logits = word_logits(encoder.sequence, targets.positions, o, named);
   out.word_loss = nn::mean(nn::softmax_cross_entropy(out.word_logits, targets.words));
-  out.sentence_logits = nn::fc(
-      encoder.pooled, {.size = 2, .weight_attr = {.init = weights(o)}, .name = "sentence_output"});
+  out.sentence_logits =
+      nn::fc(encoder.pooled,
+             {.size = 2, .weight_attr = {.init = weights(o)}, .name = named("sentence_output")});
   out.sentence_loss = nn::mean(nn::softmax_cross_entropy(out.sentence_logits, targets.follows));
   out.loss = out.word_loss + out.sentence_loss;
   return out;

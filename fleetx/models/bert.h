@@ -18,6 +18,7 @@ struct BertOptions {
   double dropout = 0.0;  // on hidden states and attention weights
   double init_std = 0.02;
   bool sparse_words = false;  // the gradient of the word embedding holds only the rows used
+  std::string name = "";      // prefix of its layers, see network.h
 };
 
 struct BertInputs {

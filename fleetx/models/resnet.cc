@@ -69,14 +69,16 @@ Var basic_block(const Var& x, const std::string& name, int64_t width, int64_t st
 Network resnet(const Var& image, ResNetOptions o, Where where) {
   const auto at = image.builder().at(ir::Loc::of(where));
   const Design design = design_of(o.depth, image.builder().loc());
+  const LayerNames named(image.builder(), o.name, "resnet", "conv1");
   Network net;
-  Var x = o.small_images ? conv_bn(image, "conv1", {.filters = o.width, .kernel = 3})
-                         : conv_bn(image, "conv1", {.filters = o.width, .kernel = 7, .stride = 2});
+  Var x = o.small_images
+              ? conv_bn(image, named("conv1"), {.filters = o.width, .kernel = 3})
+              : conv_bn(image, named("conv1"), {.filters = o.width, .kernel = 7, .stride = 2});
   if (!o.small_images) x = nn::pool2d(x, {.kernel = 3, .stride = 2, .padding = 1});
   for (size_t stage = 0; stage < design.blocks.size(); ++stage) {
     const int64_t width = o.width << stage;
     for (int block = 0; block < design.blocks[stage]; ++block) {
-      const std::string name = str("res", stage + 2, "_", block);
+      const std::string name = named(str("res", stage + 2, "_", block));
       const int64_t stride = stage > 0 && block == 0 ? 2 : 1;
       x = design.bottleneck ? bottleneck_block(x, name, width, stride)
                             : basic_block(x, name, width, stride);
@@ -85,9 +87,9 @@ Network resnet(const Var& image, ResNetOptions o, Where where) {
   }
   x = nn::pool2d(x, {.type = "avg", .global = true});
   const double bound = 1.0 / std::sqrt(static_cast<double>(x.shape()[1]));
-  net.logits = nn::fc(
-      x,
-      {.size = o.classes, .weight_attr = {.init = nn::init::uniform(-bound, bound)}, .name = "fc"});
+  net.logits = nn::fc(x, {.size = o.classes,
+                          .weight_attr = {.init = nn::init::uniform(-bound, bound)},
+                          .name = named("fc")});
   return net;
 }
 

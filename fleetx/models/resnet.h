@@ -11,6 +11,7 @@ struct ResNetOptions {
   int64_t classes = 1000;
   int64_t width = 64;         // channels of the first stage; each following one doubles them
   bool small_images = false;  // 3x3 stem without stride or pooling, for images of 32x32
+  std::string name = "";      // prefix of its layers, see network.h
 };
 
 // image [batch, 3, 224, 224], or another size.

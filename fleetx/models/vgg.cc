@@ -9,6 +9,7 @@ namespace fleetx::models {
 
 Network vgg16(const Var& image, Vgg16Options o, Where where) {
   const auto at = image.builder().at(ir::Loc::of(where));
+  const LayerNames named(image.builder(), o.name, "vgg16", "conv1_1");
   struct Stage {
     int convolutions;
     int64_t filters;
@@ -24,15 +25,15 @@ Network vgg16(const Var& image, Vgg16Options o, Where where) {
                          .kernel = 3,
                          .padding = 1,
                          .act = "relu",
-                         .name = str("conv", stage_number, "_", i)});
+                         .name = named(str("conv", stage_number, "_", i))});
     x = nn::pool2d(x, {.kernel = 2, .stride = 2});
     net.checkpoints.push_back(x.name());
   }
   for (const char* name : {"fc6", "fc7"}) {
-    x = nn::fc(x, {.size = 4096, .act = "relu", .name = name});
+    x = nn::fc(x, {.size = 4096, .act = "relu", .name = named(name)});
     x = nn::dropout(x, {.p = o.dropout});
   }
-  net.logits = nn::fc(x, {.size = o.classes, .name = "fc8"});
+  net.logits = nn::fc(x, {.size = o.classes, .name = named("fc8")});
   return net;
 }
 

@@ -7,7 +7,8 @@ namespace fleetx::models {
 
 struct Vgg16Options {
   int64_t classes = 1000;
-  double dropout = 0.5;  // after the first two fully connected layers
+  double dropout = 0.5;   // after the first two fully connected layers
+  std::string name = "";  // prefix of its layers, see network.h
 };
 
 // image [batch, 3, 224, 224], or any size of at least 32.

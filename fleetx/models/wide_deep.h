@@ -10,7 +10,8 @@ struct WideDeepOptions {
   int64_t rows = 1000001;  // of the table that all slots share
   int64_t dim = 10;
   std::vector<int64_t> hidden = {400, 400, 400};
-  bool sparse = true;  // gradients of the table hold only the rows of the batch
+  bool sparse = true;     // gradients of the table hold only the rows of the batch
+  std::string name = "";  // prefix of its layers, see network.h
 };
 
 struct WideDeepOutputs {

@@ -1,6 +1,8 @@
 // Parameters and shapes of the model zoo. The counts are those of the papers' reference versions.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "fleetx/ir/verifier.h"
 #include "fleetx/models/bert.h"
 #include "fleetx/models/lenet.h"
@@ -32,6 +34,13 @@ struct Net {
       s.values += p->type.shape.numel();
     }
     return s;
+  }
+  // Parameters and statistics, as a checkpoint has them.
+  std::set<std::string> saved() const {
+    std::set<std::string> names;
+    for (const ir::VarInfo* v : main.vars())
+      if (v->persistable && v->name != ir::kStepVar) names.insert(v->name);
+    return names;
   }
   void expect_checkpoints(const ir::Names& names, size_t count) const {
     EXPECT_EQ(names.size(), count);
@@ -107,11 +116,10 @@ TEST(Vgg16, WithoutDropoutHasNoDropout) {
 }
 
 BertPretraining build_bert(Net& net, BertOptions o) {
-  const BertInputs in = {.words = net.b.data("words", i64, {-1, 16}),
-                         .sentences = net.b.data("sentences", i64, {-1, 16})};
-  const BertTargets targets = {.positions = net.b.data("positions", i64, {-1}),
-                               .words = net.b.data("targets", i64, {-1, 1}),
-                               .follows = net.b.data("follows", i64, {-1, 1})};
+  const auto ids = [&](Shape shape) { return net.b.data(net.b.unique_name("ids"), i64, shape); };
+  const BertInputs in = {.words = ids({-1, 16}), .sentences = ids({-1, 16})};
+  const BertTargets targets = {
+      .positions = ids({-1}), .words = ids({-1, 1}), .follows = ids({-1, 1})};
   return bert_pretraining(in, targets, o);
 }
 
@@ -164,6 +172,79 @@ TEST(WideDeep, Size) {
   EXPECT_EQ(w.loss.shape(), Shape{1});
   const int64_t deep = 273 * 400 + 400 + 2 * (400 * 400 + 400) + 401;
   EXPECT_EQ(net.size(), (Size{11, 10'000'010 + deep + 14}));
+}
+
+// Builds a model with a given name ("": none) into a program.
+using Build = std::function<void(Net&, const std::string& name)>;
+
+const std::map<std::string, Build> kNamed = {
+    {"resnet",
+     [](Net& net, const std::string& name) {
+       resnet(net.b.data(net.b.unique_name("image"), f32, {-1, 3, 32, 32}),
+              {.depth = 18, .width = 16, .small_images = true, .name = name});
+     }},
+    {"vgg16",
+     [](Net& net, const std::string& name) {
+       vgg16(net.b.data(net.b.unique_name("image"), f32, {-1, 3, 32, 32}), {.name = name});
+     }},
+    {"bert",
+     [](Net& net, const std::string& name) {
+       build_bert(net, {.vocabulary = 50,
+                        .hidden = 8,
+                        .layers = 2,
+                        .heads = 2,
+                        .intermediate = 16,
+                        .name = name});
+     }},
+    {"wide_deep",
+     [](Net& net, const std::string& name) {
+       const auto data = [&](DType dtype, int64_t width) {
+         return net.b.data(net.b.unique_name("in"), dtype, {-1, width});
+       };
+       wide_deep(data(f32, 13), data(i64, 26), data(f32, 1), {.rows = 100, .name = name});
+     }},
+};
+
+TEST(Names, ASecondModelOfAProgramHasItsOwnParameters) {
+  for (const auto& [kind, build] : kNamed) {
+    SCOPED_TRACE(kind);
+    Net one, three;
+    build(one, "");
+    for (int i = 0; i < 3; ++i) build(three, "");
+    std::set<std::string> expected;
+    for (const char* prefix : {"", "_1.", "_2."})
+      for (const std::string& name : one.saved())
+        expected.insert(*prefix == 0 ? name : kind + prefix + name);
+    EXPECT_EQ(three.saved(), expected);
+    EXPECT_EQ(three.size().values, 3 * one.size().values);
+  }
+}
+
+TEST(Names, UsingANameTwiceShares) {
+  for (const auto& [kind, build] : kNamed) {
+    SCOPED_TRACE(kind);
+    Net one, shared;
+    build(one, "");
+    build(shared, "twin");
+    build(shared, "twin");
+    std::set<std::string> expected;
+    for (const std::string& name : one.saved()) expected.insert("twin." + name);
+    EXPECT_EQ(shared.saved(), expected);
+  }
+}
+
+// What is in checkpoints must not change.
+TEST(Names, OfTheFirstModelArePlain) {
+  const std::map<std::string, std::vector<std::string>> some = {
+      {"resnet", {"conv1.w_0", "res2_0_branch2a_bn.w_1", "res5_1_branch2b.w_0", "fc.b_0"}},
+      {"vgg16", {"conv1_1.w_0", "conv5_3.b_0", "fc6.w_0", "fc8.b_0"}},
+      {"bert", {"word_embedding.w_0", "encoder_1_attention_query.w_0", "word_output.b_0"}},
+      {"wide_deep", {"embedding.w_0", "deep_2.b_0", "deep_out.w_0", "wide.w_0"}}};
+  for (const auto& [kind, names] : some) {
+    Net net;
+    kNamed.at(kind)(net, "");
+    for (const std::string& name : names) EXPECT_TRUE(net.saved().contains(name)) << name;
+  }
 }
 
 }  // namespace
