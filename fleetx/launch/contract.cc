@@ -1,0 +1,161 @@
+// What each process is told: the writing side of base/job_env.h; and the slots workers run on.
+#include <algorithm>
+#include <set>
+
+#include "fleetx/base/error.h"
+#include "fleetx/base/names.h"
+#include "fleetx/launch/plan.h"
+
+namespace fleetx::launch {
+namespace {
+
+constexpr int kMostSlot = 65535;
+
+// Devices by number; nullopt where the variable hides all of them or is not there.
+std::optional<std::vector<std::string>> device_list(const std::string& what,
+                                                    const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  std::vector<std::string> devices;
+  for (const std::string& device : split_list(*text)) {
+    const int number = whole_number(str(what, "='", *text, "': entry"), device, 0, kMostSlot);
+    check_arg(std::ranges::count(devices, str(number)) == 0, what, "='", *text, "': ", number,
+              " is there twice; each worker needs a slot of its own");
+    devices.push_back(str(number));
+  }
+  return devices;
+}
+
+// CUDA_VISIBLE_DEVICES may also hold names of devices, or -1 for none: then it says nothing here.
+std::optional<std::vector<std::string>> visible_devices(const Environment& environment) {
+  const auto text = find(environment, "CUDA_VISIBLE_DEVICES");
+  if (!text || text->find_first_not_of("0123456789,") != std::string::npos) return std::nullopt;
+  return device_list("environment variable CUDA_VISIBLE_DEVICES", text);
+}
+
+// Each process gets the same number of devices.
+std::vector<std::string> slices(const std::vector<std::string>& devices, int processes) {
+  check_arg(devices.size() % static_cast<size_t>(processes) == 0, "--nproc_per_node=", processes,
+            " does not divide the ", devices.size(), " slots ", join(devices, ","),
+            "; give a divisor, or leave out one of the flags");
+  const size_t each = devices.size() / static_cast<size_t>(processes);
+  std::vector<std::string> result;
+  for (size_t at = 0; at < devices.size(); at += each) {
+    const auto begin = devices.begin() + static_cast<std::ptrdiff_t>(at);
+    result.push_back(join({begin, begin + static_cast<std::ptrdiff_t>(each)}, ","));
+  }
+  return result;
+}
+
+// Variables of another job, or of the program that started fleetrun, must not reach a process.
+bool belongs_to_contract(const std::string& name) {
+  static const std::set<std::string> kNames{job_var::kTrainerId,       job_var::kCurrentEndpoint,
+                                            job_var::kTrainersNum,     job_var::kTrainerEndpoints,
+                                            job_var::kSelectedGpus,    job_var::kTrainingRole,
+                                            job_var::kServerEndpoints, job_var::kHeterEndpoints,
+                                            job_var::kPodIp,           job_var::kPort,
+                                            job_var::kLocalRank,       job_var::kLocalSize,
+                                            job_var::kNodes,           job_var::kNode,
+                                            job_var::kJobId,           job_var::kStore,
+                                            job_var::kSecret,          job_var::kListenFd,
+                                            job_var::kRestart,         "PADDLE_LOCAL_RANK",
+                                            "PADDLE_GLOBAL_RANK",      "PADDLE_GLOBAL_SIZE"};
+  return kNames.contains(name);
+}
+
+Variables collective_environment(const JobPlan& plan, const Process& process) {
+  const std::vector<Endpoint> workers = plan.endpoints(JobRole::kWorker);
+  const int local = plan.local_count(JobRole::kWorker);
+  return {{job_var::kCurrentEndpoint, to_string(process.endpoint)},
+          {job_var::kTrainersNum, str(workers.size())},
+          {job_var::kTrainerEndpoints, to_csv(workers)},
+          {job_var::kSelectedGpus, process.devices},
+          {job_var::kTrainerId, str(process.rank)},
+          {job_var::kLocalRank, str(process.local_rank)},
+          {job_var::kLocalSize, str(local)},
+          {job_var::kNodes, str(plan.nodes)},
+          {job_var::kNode, str(plan.node)},
+          {"PADDLE_LOCAL_RANK", str(process.local_rank)},
+          {"PADDLE_GLOBAL_RANK", str(process.rank)},
+          {"PADDLE_GLOBAL_SIZE", str(workers.size())}};
+}
+
+Variables server_job_environment(const JobPlan& plan, const Process& process) {
+  Variables variables{{job_var::kServerEndpoints, to_csv(plan.endpoints(JobRole::kServer))},
+                      {job_var::kTrainerEndpoints, to_csv(plan.endpoints(JobRole::kWorker))},
+                      {job_var::kHeterEndpoints, to_csv(plan.endpoints(JobRole::kHeterWorker))},
+                      {job_var::kTrainersNum, str(plan.endpoints(JobRole::kWorker).size())}};
+  const auto add = [&](const char* name, std::string value) {
+    variables.emplace_back(name, std::move(value));
+  };
+  if (process.role == JobRole::kWorker) {
+    add(job_var::kTrainingRole, "TRAINER");
+    add(job_var::kTrainerId, str(process.rank));
+  } else {
+    add(job_var::kTrainingRole, process.role == JobRole::kServer ? "PSERVER" : "HETER_TRAINER");
+  }
+  add(job_var::kPort, str(process.endpoint.port));
+  add(job_var::kPodIp, process.endpoint.ip);
+  if (process.role != JobRole::kServer) add(job_var::kSelectedGpus, process.devices);
+  add(job_var::kLocalRank, str(process.local_rank));
+  add(job_var::kLocalSize, str(plan.local_count(process.role)));
+  add(job_var::kNodes, str(plan.nodes));
+  add(job_var::kNode, str(plan.node));
+  return variables;
+}
+
+}  // namespace
+
+std::vector<std::string> slots_of(const Options& o, const Environment& environment) {
+  auto asked = device_list("--gpus", o.gpus);
+  check_arg(!asked || !asked->empty(), "--gpus is empty; give slots, as in --gpus=0,1");
+  const auto visible = visible_devices(environment);
+  if (asked && visible) {
+    // What a process sees are positions in the list of visible devices.
+    for (std::string& device : *asked) {
+      const auto found = std::ranges::find(*visible, device);
+      check_arg(found != visible->end(), "--gpus: ", device,
+                " is not in CUDA_VISIBLE_DEVICES=", join(*visible, ","),
+                "; name slots of that list, or change the variable");
+      device = str(found - visible->begin());
+    }
+  } else if (!asked && visible) {
+    asked.emplace();
+    for (size_t i = 0; i < visible->size(); ++i) asked->push_back(str(i));
+  }
+  if (asked) return slices(*asked, o.nproc_per_node.value_or(static_cast<int>(asked->size())));
+  std::vector<std::string> slots;
+  for (int i = 0; i < o.nproc_per_node.value_or(1); ++i) slots.push_back(str(i));
+  return slots;
+}
+
+Variables environment_of(const JobPlan& plan, const Process& process, const Handover& handover) {
+  if (plan.roles_from_environment) return {};
+  Variables variables = plan.mode == Mode::kCollective ? collective_environment(plan, process)
+                                                       : server_job_environment(plan, process);
+  variables.emplace_back(job_var::kJobId, plan.job_id);
+  if (!handover.store.empty()) variables.emplace_back(job_var::kStore, handover.store);
+  if (!handover.secret.empty()) variables.emplace_back(job_var::kSecret, handover.secret);
+  if (handover.listen_fd >= 0) variables.emplace_back(job_var::kListenFd, str(handover.listen_fd));
+  variables.emplace_back(job_var::kRestart, str(handover.restart));
+  return variables;
+}
+
+std::vector<std::string> merged_environment(const Environment& user, const JobPlan& plan,
+                                            const Process& process, const Handover& handover) {
+  Environment merged = user;
+  // Connections inside a job never go through a proxy.
+  for (const char* proxy : {"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"})
+    merged.erase(proxy);
+  if (!plan.roles_from_environment)
+    std::erase_if(merged, [](const auto& entry) { return belongs_to_contract(entry.first); });
+  // A user who sets the number of threads means it.
+  if (!find(user, "OMP_NUM_THREADS") && !find(user, "FLEETX_THREADS"))
+    merged["OMP_NUM_THREADS"] = str(process.share.threads);
+  merged["PYTHONUNBUFFERED"] = std::string("1");
+  for (const auto& [name, value] : environment_of(plan, process, handover)) merged[name] = value;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : merged) entries.push_back(str(name, "=", value));
+  return entries;
+}
+
+}  // namespace fleetx::launch

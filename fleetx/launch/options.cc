@@ -1,0 +1,177 @@
+#include "fleetx/launch/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "fleetx/base/error.h"
+#include "fleetx/base/names.h"
+
+namespace fleetx::launch {
+namespace {
+
+using Names = std::vector<std::string>;
+
+template <class T>
+void note(Names& names, const char* flag, const std::optional<T>& value) {
+  if (value) names.push_back(flag);
+}
+
+Names collective_flags(const Options& o) {
+  Names names;
+  note(names, "--gpus", o.gpus);
+  note(names, "--nproc_per_node", o.nproc_per_node);
+  note(names, "--ips", o.ips);
+  note(names, "--master", o.master);
+  note(names, "--nnodes", o.nnodes);
+  note(names, "--rank", o.rank);
+  return names;
+}
+
+Names server_flags(const Options& o) {
+  Names names;
+  note(names, "--servers", o.servers);
+  note(names, "--workers", o.workers);
+  note(names, "--heter_workers", o.heter_workers);
+  note(names, "--server_num", o.server_num);
+  note(names, "--worker_num", o.worker_num);
+  note(names, "--heter_worker_num", o.heter_worker_num);
+  note(names, "--http_port", o.http_port);
+  return names;
+}
+
+void check_range(const char* flag, const std::optional<int>& value, int least, int most) {
+  check_arg(!value || (*value >= least && *value <= most), flag, "=", value.value_or(0),
+            ": give a number from ", least, " to ", most);
+}
+
+// Enough for one machine; more is a slip of the keyboard that would take the machine down.
+constexpr int kMostProcesses = 4096;
+
+}  // namespace
+
+std::optional<std::string> find(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  if (found == environment.end() || found->second.empty()) return std::nullopt;
+  return found->second;
+}
+
+int whole_number(const std::string& what, const std::string& text, int least, int most) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool ok = error == std::errc{} && end == text.data() + text.size();
+  check_arg(ok && number >= least && number <= most, what, "='", text, "': expected a whole number",
+            most == std::numeric_limits<int>::max() ? str(" from ", least)
+                                                    : str(" from ", least, " to ", most));
+  return number;
+}
+
+void take_defaults_from(const Environment& environment, Options& o) {
+  constexpr int kAny = std::numeric_limits<int>::max();
+  const auto text = [&](const char* name, std::optional<std::string>& field) {
+    if (!field) field = find(environment, name);
+  };
+  const auto number = [&](const char* name, std::optional<int>& field, int least) {
+    if (const auto value = find(environment, name); value && !field)
+      field = whole_number(str("environment variable ", name), *value, least, kAny);
+  };
+  text("PADDLE_RUN_MODE", o.run_mode);
+  text("PADDLE_JOB_ID", o.job_id);
+  text("PADDLE_LOG_DIR", o.log_dir);
+  number("PADDLE_MAX_RESTART", o.max_restart, 0);
+  if (!server_flags(o).empty()) return;
+  number("PADDLE_NPROC_PER_NODE", o.nproc_per_node, 1);
+  if (o.ips) return;
+  text("PADDLE_MASTER", o.master);
+  text("PADDLE_NNODES", o.nnodes);
+  number("PADDLE_RANK", o.rank, 0);
+}
+
+std::optional<Mode> mode_of(const Options& o) {
+  const Names collective = collective_flags(o), server = server_flags(o);
+  check_arg(collective.empty() || server.empty(), join(collective, ", "),
+            " start a collective job, ", join(server, ", "),
+            " a parameter-server job; give flags of one kind only");
+  if (o.run_mode) {
+    const std::string& mode = *o.run_mode;
+    const bool ps = mode == "ps" || mode == "ps-heter";
+    check_arg(ps || mode == "collective", "--run_mode='", mode,
+              "': choose collective, ps or ps-heter");
+    check_arg(!ps || collective.empty(), "--run_mode=", mode, " does not go with ",
+              join(collective, ", "), ", which start a collective job");
+    check_arg(ps || server.empty(), "--run_mode=collective does not go with ", join(server, ", "),
+              ", which start a parameter-server job");
+    const bool heter = o.heter_workers || o.heter_worker_num;
+    check_arg(mode != "ps-heter" || heter,
+              "--run_mode=ps-heter needs --heter_worker_num or --heter_workers");
+    check_arg(mode != "ps" || !heter,
+              "--run_mode=ps does not go with heter workers; write --run_mode=ps-heter");
+    return ps ? Mode::kParameterServer : Mode::kCollective;
+  }
+  if (!server.empty()) return Mode::kParameterServer;
+  if (!collective.empty()) return Mode::kCollective;
+  return std::nullopt;
+}
+
+void check(const Options& o) {
+  check_range("--nproc_per_node", o.nproc_per_node, 1, kMostProcesses);
+  check_range("--server_num", o.server_num, 1, kMostProcesses);
+  check_range("--worker_num", o.worker_num, 1, kMostProcesses);
+  check_range("--heter_worker_num", o.heter_worker_num, 1, kMostProcesses);
+  check_range("--http_port", o.http_port, 1, 65535);
+  check_range("--max_restart", o.max_restart, 0, 1000);
+  check_arg(!o.grace || (*o.grace >= 0 && *o.grace <= 3600), "--grace=", o.grace.value_or(0),
+            ": give seconds from 0 to 3600");
+  check_arg(!o.job_id || o.job_id->find_first_of(" \t\n/,") == std::string::npos, "--job_id='",
+            o.job_id.value_or(""), "': a job's name has no spaces, commas or slashes");
+  check_arg(!(o.ips && (o.master || o.nnodes || o.rank)),
+            "--ips lists the machines already; leave out --master, --nnodes and --rank");
+  check_arg(o.master || !o.rank, "--rank is the number of this machine in a job with --master");
+  check_arg(!o.log_dir || !o.log_dir->empty(), "--log_dir is empty; name a folder");
+  if (mode_of(o) != Mode::kParameterServer) return;
+  check_arg(o.server_num || o.servers,
+            "a parameter-server job needs servers: give --server_num=N to start N here, or "
+            "--servers=ip:port,...");
+  check_arg(o.worker_num || o.workers,
+            "a parameter-server job needs workers: give --worker_num=N to start N here, or "
+            "--workers=ip:port,...");
+}
+
+std::vector<std::pair<std::string, std::string>> describe(const Options& o) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  const auto text = [&](const char* name, const std::optional<std::string>& value,
+                        const char* otherwise) {
+    lines.emplace_back(name, value.value_or(otherwise));
+  };
+  const auto number = [&](const char* name, const std::optional<int>& value,
+                          const char* otherwise = "None") {
+    lines.emplace_back(name, value ? str(*value) : otherwise);
+  };
+  text("gpus", o.gpus, "None");
+  number("nproc_per_node", o.nproc_per_node);
+  text("ips", o.ips, o.master ? "None" : "127.0.0.1");
+  text("master", o.master, "None");
+  text("nnodes", o.nnodes, "1");
+  number("rank", o.rank, "-1");
+  text("servers", o.servers, "");
+  text("workers", o.workers, "");
+  text("heter_workers", o.heter_workers, "");
+  number("server_num", o.server_num);
+  number("worker_num", o.worker_num);
+  number("heter_worker_num", o.heter_worker_num);
+  number("http_port", o.http_port);
+  text("run_mode", o.run_mode, "None");
+  text("log_dir", o.log_dir, "log");
+  text("job_id", o.job_id, "default");
+  text("python", o.python, "None");
+  number("max_restart", o.max_restart, "0");
+  lines.emplace_back("grace", str(o.grace.value_or(kGraceSeconds)));
+  Names quoted;
+  for (const std::string& argument : o.args) quoted.push_back(str("'", argument, "'"));
+  lines.emplace_back("training_script", o.script);
+  lines.emplace_back("training_script_args", str("[", join(quoted, ", "), "]"));
+  std::ranges::sort(lines);
+  return lines;
+}
+
+}  // namespace fleetx::launch

@@ -1,0 +1,53 @@
+// What the user asks of fleetrun: one field per flag, unset where the flag was not given.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fleetx::launch {
+
+using Environment = std::map<std::string, std::string>;
+
+enum class Mode { kCollective, kParameterServer };
+
+struct Options {
+  using Text = std::optional<std::string>;
+  using Number = std::optional<int>;
+
+  Text gpus{};
+  Number nproc_per_node{};
+  Text ips{}, master{}, nnodes{};
+  Number rank{};
+  Text servers{}, workers{}, heter_workers{};
+  Number server_num{}, worker_num{}, heter_worker_num{}, http_port{};
+  Text run_mode{}, log_dir{}, job_id{}, python{};
+  Number max_restart{};
+  std::optional<double> grace{};  // seconds between SIGTERM and SIGKILL
+  std::string script{};
+  std::vector<std::string> args{};
+};
+
+inline constexpr double kGraceSeconds = 5;
+
+// Fills what no flag gave from PADDLE_NNODES, PADDLE_JOB_ID, ... A flag wins over its variable.
+void take_defaults_from(const Environment& environment, Options& options);
+
+// Which kind of job the flags ask for; nullopt where none of them says. Flags of both kinds, or
+// flags that contradict --run_mode, are an error.
+std::optional<Mode> mode_of(const Options& options);
+
+// Errors that need no look at the machine: numbers out of range, flags that exclude each other.
+void check(const Options& options);
+
+// Name and value of every option, by name, as the configuration block shows them.
+std::vector<std::pair<std::string, std::string>> describe(const Options& options);
+
+// The value of a variable that is set and not empty.
+std::optional<std::string> find(const Environment& environment, const std::string& name);
+// A whole number from `least` to `most`, or kInvalidArgument that begins with `what`.
+int whole_number(const std::string& what, const std::string& text, int least, int most);
+
+}  // namespace fleetx::launch

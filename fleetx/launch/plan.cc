@@ -1,0 +1,294 @@
+#include "fleetx/launch/plan.h"
+
+#include <algorithm>
+
+#include "fleetx/base/error.h"
+#include "fleetx/base/names.h"
+
+namespace fleetx::launch {
+namespace {
+
+constexpr int kCollectiveStartPort = 6070, kServerStartPort = 6170, kMostPort = 65535;
+
+bool is_own(const Host& host, const std::string& ip) {
+  return is_loopback(ip) || std::ranges::count(host.addresses, ip) > 0;
+}
+
+std::optional<int> start_port(const Environment& environment) {
+  const auto text = find(environment, "FLAGS_START_PORT");
+  if (!text) return std::nullopt;
+  return whole_number("environment variable FLAGS_START_PORT", *text, 1, kMostPort);
+}
+
+void check_own(const char* flag, const std::string& ip, const Host& host) {
+  check_arg(is_own(host, ip), flag, ": ", ip, " is not an address of this machine (",
+            host.name.empty() ? "it" : host.name, " has ", join(host.addresses, ", "),
+            "); start fleetrun on a machine of the list");
+}
+
+// Which of the machines this one is.
+int find_own(const char* flag, const std::vector<std::string>& ips, const Environment& environment,
+             const Host& host) {
+  if (ips.size() == 1) {
+    check_own(flag, ips[0], host);
+    return 0;
+  }
+  for (const std::string& ip : ips)
+    check_arg(!is_loopback(ip), flag, ": ", ip,
+              " means another machine on each machine; give addresses that all can reach");
+  const auto pod_ip = find(environment, job_var::kPodIp);
+  int own = -1;
+  for (size_t i = 0; i < ips.size(); ++i) {
+    if (pod_ip ? ips[i] != *pod_ip : !is_own(host, ips[i])) continue;
+    check_arg(own < 0, flag, ": ", own < 0 ? "" : ips[static_cast<size_t>(own)], " and ", ips[i],
+              " are both of this machine; list each machine once, or say with POD_IP which it is");
+    own = static_cast<int>(i);
+  }
+  if (pod_ip)
+    check_arg(own >= 0, flag, ": POD_IP=", *pod_ip, " is not in ", join(ips, ","),
+              "; it must name one of the machines");
+  check_arg(own >= 0, flag, ": none of ", join(ips, ", "), " is an address of this machine (",
+            host.name, " has ", join(host.addresses, ", "),
+            "); start fleetrun on the machines of the list");
+  return own;
+}
+
+struct Cluster {
+  std::vector<std::string> ips;
+  int node = 0;
+  int first_port = 0;           // 0: ports are chosen by binding
+  std::vector<Endpoint> given;  // PaddleCloud may name every endpoint
+  size_t given_per_node = 0;
+};
+
+bool on_paddle_cloud(const Environment& environment) {
+  for (const char* name :
+       {"PADDLE_TRAINERS", job_var::kPodIp, job_var::kTrainerId, "TRAINER_PORTS_NUM"})
+    if (!find(environment, name)) return false;
+  return true;
+}
+
+Cluster cluster_of_cloud(const Options& o, const Environment& environment, const Host& host,
+                         size_t per_node, JobPlan& plan) {
+  Cluster cluster;
+  for (const Endpoint& node : parse_endpoints(
+           "PADDLE_TRAINERS", *find(environment, "PADDLE_TRAINERS"), Port::kNone, host.resolve))
+    cluster.ips.push_back(node.ip);
+  const int nodes = static_cast<int>(cluster.ips.size());
+  cluster.node = whole_number("environment variable PADDLE_TRAINER_ID",
+                              *find(environment, job_var::kTrainerId), 0, nodes - 1);
+  const std::string pod_ip = *find(environment, job_var::kPodIp);
+  check_arg(cluster.ips[static_cast<size_t>(cluster.node)] == pod_ip, "POD_IP=", pod_ip,
+            " is not number PADDLE_TRAINER_ID=", cluster.node,
+            " of PADDLE_TRAINERS=", join(cluster.ips, ","));
+  check_own("POD_IP", pod_ip, host);
+  if (o.ips && *o.ips != join(cluster.ips, ","))
+    plan.warnings.push_back(str("--ips=", *o.ips, " differs from PADDLE_TRAINERS=",
+                                join(cluster.ips, ","), "; the latter is used"));
+  const int ports = whole_number("environment variable TRAINER_PORTS_NUM",
+                                 *find(environment, "TRAINER_PORTS_NUM"), 0, kMostPort);
+  if (const auto all = find(environment, "DISTRIBUTED_TRAINER_ENDPOINTS")) {
+    cluster.given =
+        parse_endpoints("DISTRIBUTED_TRAINER_ENDPOINTS", *all, Port::kRequired, host.resolve);
+    cluster.given_per_node = static_cast<size_t>(ports);
+    check_arg(cluster.given.size() == cluster.ips.size() * cluster.given_per_node,
+              "DISTRIBUTED_TRAINER_ENDPOINTS has ", cluster.given.size(), " entries, not ", nodes,
+              " machines x TRAINER_PORTS_NUM=", ports);
+    check_arg(per_node <= cluster.given_per_node, "TRAINER_PORTS_NUM=", ports, " ports for ",
+              per_node, " workers per machine; ask for fewer workers or more ports");
+    return cluster;
+  }
+  const auto port = find(environment, job_var::kPort);
+  cluster.first_port = start_port(environment).value_or(kServerStartPort);
+  if (port && nodes > 1 && static_cast<size_t>(ports) >= per_node)
+    cluster.first_port = whole_number("environment variable PADDLE_PORT", *port, 1, kMostPort);
+  return cluster;
+}
+
+Cluster cluster_of_flags(const Options& o, const Environment& environment, const Host& host,
+                         const std::optional<Meeting>& meeting) {
+  Cluster cluster;
+  if (meeting) {
+    cluster.ips = meeting->ips;
+    cluster.node = meeting->node;
+  } else {
+    for (const Endpoint& node :
+         parse_endpoints("--ips", o.ips.value_or("127.0.0.1"), Port::kNone, host.resolve))
+      cluster.ips.push_back(node.ip);
+    cluster.node = find_own("--ips", cluster.ips, environment, host);
+  }
+  // Each machine must know the ports of the others before anything runs, so they are fixed there.
+  const int several = cluster.ips.size() > 1 ? kCollectiveStartPort : 0;
+  cluster.first_port = start_port(environment).value_or(several);
+  return cluster;
+}
+
+void plan_collective(const Options& o, const Environment& environment, const Host& host,
+                     const std::optional<Meeting>& meeting, JobPlan& plan) {
+  const std::vector<std::string> slots = slots_of(o, environment);
+  const bool cloud =
+      on_paddle_cloud(environment) && find(environment, "PADDLE_TRAINERS_NUM") != "1";
+  const Cluster cluster = cloud ? cluster_of_cloud(o, environment, host, slots.size(), plan)
+                                : cluster_of_flags(o, environment, host, meeting);
+  plan.node = cluster.node;
+  plan.nodes = static_cast<int>(cluster.ips.size());
+  const int per_node = static_cast<int>(slots.size());
+  check_arg(cluster.first_port + per_node <= kMostPort, "FLAGS_START_PORT=", cluster.first_port,
+            " leaves no room for ", per_node + 1, " ports up to ", kMostPort);
+  const std::vector<Share> shares = share_cores(host.cores, per_node);
+  for (int node = 0; node < plan.nodes; ++node)
+    for (int i = 0; i < per_node; ++i) {
+      const int port = cluster.first_port == 0 ? 0 : cluster.first_port + i;
+      Process process{JobRole::kWorker,
+                      node * per_node + i,
+                      node,
+                      i,
+                      {cluster.ips[static_cast<size_t>(node)], port},
+                      slots[static_cast<size_t>(i)],
+                      shares[static_cast<size_t>(i)]};
+      if (!cluster.given.empty())
+        process.endpoint =
+            cluster
+                .given[static_cast<size_t>(node) * cluster.given_per_node + static_cast<size_t>(i)];
+      plan.processes.push_back(process);
+    }
+  const int port = plan.nodes > 1 && cluster.first_port != 0 ? cluster.first_port + per_node : 0;
+  plan.store = {cluster.ips[0], port};
+}
+
+// Endpoints of one role from its list or its number.
+std::vector<Endpoint> role_endpoints(const char* list_flag, const std::optional<std::string>& list,
+                                     const char* count_flag, const std::optional<int>& count,
+                                     Port port, const Host& host) {
+  if (!list) return std::vector<Endpoint>(static_cast<size_t>(count.value_or(0)), {"127.0.0.1", 0});
+  const std::vector<Endpoint> endpoints = parse_endpoints(list_flag, *list, port, host.resolve);
+  check_arg(!count || static_cast<size_t>(*count) == endpoints.size(), count_flag, "=",
+            count.value_or(0), " but ", list_flag, " has ", endpoints.size(),
+            " entries; leave out ", count_flag);
+  return endpoints;
+}
+
+void check_all_differ(const std::vector<Process>& processes) {
+  std::vector<std::string> seen;
+  for (const Process& process : processes) {
+    if (process.endpoint.port == 0) continue;
+    const std::string endpoint = to_string(process.endpoint);
+    check_arg(std::ranges::count(seen, endpoint) == 0, process.name(), ": ", endpoint,
+              " belongs to another process of the job already; give it a port of its own");
+    seen.push_back(endpoint);
+  }
+}
+
+// Workers of several machines whose ports were left out get consecutive ones, on every machine the
+// same; so do all where FLAGS_START_PORT says from where.
+void give_ports(JobPlan& plan, const Environment& environment, bool several) {
+  const auto start = start_port(environment);
+  if (!start && !several) return;
+  int next =
+      start.value_or(kServerStartPort + static_cast<int>(plan.endpoints(JobRole::kServer).size()));
+  for (Process& process : plan.processes)
+    if (process.endpoint.port == 0) process.endpoint.port = next++;
+  check_arg(next <= kMostPort, "FLAGS_START_PORT: the ports would pass ", kMostPort);
+}
+
+int unused_port(const JobPlan& plan, const std::string& ip) {
+  int port = kServerStartPort;
+  const auto taken = [&](const Process& p) { return p.endpoint == Endpoint{ip, port}; };
+  while (std::ranges::any_of(plan.processes, taken)) ++port;
+  return port;
+}
+
+void plan_parameter_server(const Options& o, const Environment& environment, const Host& host,
+                           JobPlan& plan) {
+  const auto add = [&](JobRole role, const std::vector<Endpoint>& endpoints) {
+    for (const Endpoint& endpoint : endpoints)
+      plan.processes.push_back(
+          {role, static_cast<int>(plan.endpoints(role).size()), 0, 0, endpoint, "0", {}});
+  };
+  add(JobRole::kServer,
+      role_endpoints("--servers", o.servers, "--server_num", o.server_num, Port::kRequired, host));
+  add(JobRole::kWorker,
+      role_endpoints("--workers", o.workers, "--worker_num", o.worker_num, Port::kOptional, host));
+  add(JobRole::kHeterWorker,
+      role_endpoints("--heter_workers", o.heter_workers, "--heter_worker_num", o.heter_worker_num,
+                     Port::kRequired, host));
+
+  // Machines are counted as they appear: servers first, then workers.
+  std::vector<std::string> ips;
+  bool all_own = true;
+  for (const Process& process : plan.processes) {
+    all_own = all_own && is_own(host, process.endpoint.ip);
+    if (std::ranges::count(ips, process.endpoint.ip) == 0) ips.push_back(process.endpoint.ip);
+  }
+  if (!all_own || find(environment, job_var::kPodIp)) {
+    plan.nodes = static_cast<int>(ips.size());
+    plan.node = find_own("--servers, --workers", ips, environment, host);
+    for (Process& process : plan.processes)
+      process.node = static_cast<int>(std::ranges::find(ips, process.endpoint.ip) - ips.begin());
+  }
+  give_ports(plan, environment, plan.nodes > 1);
+  check_all_differ(plan.processes);
+  std::map<std::pair<int, JobRole>, int> count;
+  for (Process& process : plan.processes)
+    process.local_rank = count[{process.node, process.role}]++;
+  const int threads =
+      static_cast<int>(host.cores.size()) / std::max(1, plan.local_count(JobRole::kWorker));
+  for (Process& process : plan.processes) process.share.threads = std::max(1, threads);
+  const std::string& first = plan.processes.front().endpoint.ip;
+  const int fixed = plan.nodes > 1 ? unused_port(plan, first) : 0;
+  plan.store = {first, o.http_port.value_or(fixed)};
+}
+
+}  // namespace
+
+Host host_facts() { return {own_host_name(), own_addresses(), usable_cores(), resolve_by_system}; }
+
+std::string Process::name() const { return str(to_string(role), " ", rank); }
+
+std::string Process::log_name() const {
+  const char* kind = role == JobRole::kServer   ? "server"
+                     : role == JobRole::kWorker ? "worker"
+                                                : "heter";
+  return str(kind, "log.", local_rank);
+}
+
+std::vector<Endpoint> JobPlan::endpoints(JobRole role) const {
+  std::vector<Endpoint> endpoints;
+  for (const Process& process : processes)
+    if (process.role == role) endpoints.push_back(process.endpoint);
+  return endpoints;
+}
+
+int JobPlan::local_count(JobRole role) const {
+  return static_cast<int>(std::ranges::count_if(
+      processes, [&](const Process& p) { return p.role == role && here(p); }));
+}
+
+JobPlan make_plan(const Options& options, const Environment& environment, const Host& host,
+                  const std::optional<Meeting>& meeting) {
+  check(options);
+  JobPlan plan;
+  plan.job_id = options.job_id.value_or("default");
+  const std::optional<Mode> asked = mode_of(options);
+  // Kubernetes and PaddleCloud start every server and worker as a pod of its own.
+  const bool pod = find(environment, job_var::kTrainingRole) &&
+                   !find(environment, job_var::kJobId) &&
+                   find(environment, job_var::kServerEndpoints);
+  if (!asked && pod) {
+    plan.mode = Mode::kParameterServer;
+    plan.roles_from_environment = true;
+    plan.processes.push_back({});
+    plan.processes[0].share.threads = std::max(1, static_cast<int>(host.cores.size()));
+    return plan;
+  }
+  plan.mode = asked.value_or(Mode::kCollective);
+  if (!asked && !on_paddle_cloud(environment))
+    plan.warnings.push_back("Not found distinct arguments. Default use collective mode");
+  if (plan.mode == Mode::kCollective)
+    plan_collective(options, environment, host, meeting, plan);
+  else
+    plan_parameter_server(options, environment, host, plan);
+  return plan;
+}
+
+}  // namespace fleetx::launch

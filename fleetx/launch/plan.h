@@ -1,0 +1,83 @@
+// The launch plan: which processes a job has on which machine, and what each is told. Pure: it
+// follows from flags, environment and facts of the machine, and starts nothing.
+//
+//   JobPlan plan = make_plan(options, environment, host_facts());
+//   ... bind the ports that are 0 (ports.h), then for each local process:
+//   environment_of(plan, process, {.store = "127.0.0.1:4242", .secret = "..."});
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fleetx/base/job_env.h"
+#include "fleetx/launch/address.h"
+#include "fleetx/launch/options.h"
+#include "fleetx/launch/topology.h"
+
+namespace fleetx::launch {
+
+struct Host {
+  std::string name;
+  std::vector<std::string> addresses;
+  std::vector<Core> cores;
+  Resolve resolve = resolve_by_system;
+};
+Host host_facts();
+
+struct Process {
+  JobRole role = JobRole::kWorker;
+  int rank = 0;  // in its role
+  int node = 0;
+  int local_rank = 0;  // in its role, on its machine
+  Endpoint endpoint;
+  std::string devices;  // slots: "0", "0,1"
+  Share share;
+
+  std::string name() const;      // "worker 3"
+  std::string log_name() const;  // "workerlog.0": counted on the machine, as its folder is
+};
+
+struct JobPlan {
+  Mode mode = Mode::kCollective;
+  std::vector<Process> processes;  // of all machines, in the order in which they are started
+  int node = 0, nodes = 1;
+  Endpoint store;  // where the processes meet; port 0: to be chosen
+  std::string job_id;
+  // PaddleCloud has set the role of the one process already: its environment stays as it is.
+  bool roles_from_environment = false;
+  std::vector<std::string> warnings;
+
+  bool here(const Process& process) const { return process.node == node; }
+  std::vector<Endpoint> endpoints(JobRole role) const;
+  int local_count(JobRole role) const;
+};
+
+// Machines that found each other through --master.
+struct Meeting {
+  std::vector<std::string> ips;
+  int node = 0;
+};
+
+// Bad input is kInvalidArgument: one line that says what, where and what to do.
+JobPlan make_plan(const Options& options, const Environment& environment, const Host& host,
+                  const std::optional<Meeting>& meeting = std::nullopt);
+
+// The workers that one machine starts in a collective job, by their slots.
+std::vector<std::string> slots_of(const Options& options, const Environment& environment);
+
+struct Handover {
+  std::string store, secret;
+  int restart = 0;
+  int listen_fd = -1;
+};
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// The contract (base/job_env.h), those of the printed table first.
+Variables environment_of(const JobPlan& plan, const Process& process, const Handover& handover);
+
+// Everything for execve: what the user has, less proxies and another job's contract, plus ours.
+std::vector<std::string> merged_environment(const Environment& user, const JobPlan& plan,
+                                            const Process& process, const Handover& handover);
+
+}  // namespace fleetx::launch

@@ -1,0 +1,152 @@
+#include "fleetx/launch/ports.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "fleetx/base/error.h"
+
+namespace fleetx::launch {
+namespace {
+
+sockaddr_in to_sockaddr(const Endpoint& endpoint) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(endpoint.port));
+  inet_pton(AF_INET, endpoint.ip.c_str(), &address.sin_addr);
+  return address;
+}
+
+void allow_reuse(int fd) {
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+}
+
+std::string command_of(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+std::string describe_process(const std::string& pid) {
+  return str("process ", pid, " (", command_of(pid), ")");
+}
+
+// An abstract unix address belongs to its holder and this network namespace, and is gone with it.
+sockaddr_un claim_address(const Endpoint& endpoint, socklen_t& length) {
+  const std::string name = "fleetrun-" + to_string(endpoint);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return address;
+}
+
+Fd claim(const std::string& what, const Endpoint& endpoint) {
+  Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  socklen_t length = 0;
+  const sockaddr_un address = claim_address(endpoint, length);
+  const auto* raw = reinterpret_cast<const sockaddr*>(&address);
+  if (bind(fd.get(), raw, length) == 0 && listen(fd.get(), 1) == 0) return fd;
+  std::string holder = "another fleetrun";
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  const Fd ask(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (connect(ask.get(), raw, length) == 0 &&
+      getsockopt(ask.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+    holder = str("another fleetrun, ", describe_process(std::to_string(peer.pid)));
+  fail(Error::Kind::kInvalidArgument,
+       str(what, ": port ", endpoint.port, " of ", endpoint.ip, " is in use by ", holder,
+           "; end that job or choose other ports (FLAGS_START_PORT)"));
+}
+
+// The inode of the listening socket, from the kernel's table; "" where there is none.
+std::string listening_inode(const Endpoint& endpoint) {
+  const sockaddr_in wanted = to_sockaddr(endpoint);
+  std::ifstream table("/proc/net/tcp");
+  std::string line;
+  std::getline(table, line);  // headings
+  while (std::getline(table, line)) {
+    std::istringstream in(line);
+    std::string slot, local, remote, state, skip, inode;
+    in >> slot >> local >> remote >> state >> skip >> skip >> skip >> skip >> skip >> inode;
+    const uint64_t address = std::stoull(local.substr(0, 8), nullptr, 16);
+    const unsigned long port = std::stoul(local.substr(9), nullptr, 16);
+    const bool same = address == wanted.sin_addr.s_addr || address == INADDR_ANY;
+    if (same && port == static_cast<unsigned long>(endpoint.port) && state == "0A") return inode;
+  }
+  return "";
+}
+
+}  // namespace
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+int Fd::release() { return std::exchange(fd_, -1); }
+
+void Fd::reset() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+std::string holder_of(const Endpoint& endpoint) {
+  namespace fs = std::filesystem;
+  const std::string unknown = "a process that this user may not see";
+  const std::string inode = listening_inode(endpoint);
+  if (inode.empty()) return unknown;
+  const std::string wanted = "socket:[" + inode + "]";
+  std::error_code ignored;
+  for (const fs::directory_entry& process : fs::directory_iterator("/proc", ignored)) {
+    const std::string pid = process.path().filename();
+    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+    for (const fs::directory_entry& fd : fs::directory_iterator(process.path() / "fd", ignored))
+      if (fs::read_symlink(fd.path(), ignored) == wanted) return describe_process(pid);
+  }
+  return unknown;
+}
+
+BoundPort bind_port(const std::string& what, const Endpoint& endpoint) {
+  BoundPort bound;
+  bound.endpoint = endpoint;
+  const bool fixed = endpoint.port != 0;
+  if (fixed) bound.claim = claim(what, endpoint);
+  bound.socket = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // A fixed port may still have closed connections of the last job: they are no obstacle.
+  if (fixed) allow_reuse(bound.socket.get());
+  sockaddr_in address = to_sockaddr(endpoint);
+  if (bind(bound.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    const int reason = errno;
+    check_arg(reason != EADDRINUSE, what, ": port ", endpoint.port, " of ", endpoint.ip,
+              " is in use by ", holder_of(endpoint),
+              "; end that process or choose other ports (FLAGS_START_PORT)");
+    check_arg(reason != EADDRNOTAVAIL, what, ": ", endpoint.ip,
+              " is not an address of this machine");
+    fail(Error::Kind::kInvalidArgument,
+         str(what, ": cannot bind ", to_string(endpoint), ": ", std::strerror(reason)));
+  }
+  socklen_t length = sizeof address;
+  getsockname(bound.socket.get(), reinterpret_cast<sockaddr*>(&address), &length);
+  bound.endpoint.port = ntohs(address.sin_port);
+  // Only now: while choosing, the port must be nobody's.
+  allow_reuse(bound.socket.get());
+  const int on = 1;
+  setsockopt(bound.socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+  return bound;
+}
+
+}  // namespace fleetx::launch

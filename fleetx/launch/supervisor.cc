@@ -1,0 +1,300 @@
+#include "fleetx/launch/supervisor.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "fleetx/base/error.h"
+#include "fleetx/launch/guard.h"
+#include "fleetx/launch/output.h"
+#include "fleetx/launch/report.h"
+
+namespace fleetx::launch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Level = log::Level;
+
+enum Source : uint64_t { kSignal, kGrace, kTick, kNews, kFirstChild = 16 };
+
+class Supervisor {
+ public:
+  Supervisor(const std::vector<Task>& tasks, const Supervision& how, Console& console);
+  ~Supervisor() { kill_descendants(how_.guard); }
+  Outcome run();
+
+ private:
+  // Running: a failure stops the job. Finishing: servers are asked to end. Stopping: all are.
+  enum class Phase { kRunning, kFinishing, kStopping };
+  struct Running {
+    const Task* task;
+    Child child;
+    Output output;
+    Clock::time_point started;
+    bool ended = false, killed = false;
+  };
+
+  void watch(int fd, uint64_t source);
+  void start(const Task& task);
+  void handle(uint64_t source);
+  void on_exit(Running& process);
+  void on_failure(const Running& process, const Ended& end);
+  void on_signal();
+  void on_news();
+  void on_grace();
+  void show_progress();
+  void signal_all(int signal);
+  void stop(Phase phase, int signal);
+  int alive() const;
+  bool workers_done() const;
+  double since(Clock::time_point time) const {
+    return std::chrono::duration<double>(Clock::now() - time).count();
+  }
+  void set_timer(const Fd& timer, double seconds, double interval) const;
+
+  const Supervision& how_;
+  Console& console_;
+  Fd epoll_, grace_, tick_;
+  std::vector<Running> processes_;
+  Phase phase_ = Phase::kRunning;
+  Outcome outcome_;
+  Clock::time_point begin_ = Clock::now();
+  long oom_kills_ = count_oom_kills();
+};
+
+Supervisor::Supervisor(const std::vector<Task>& tasks, const Supervision& how, Console& console)
+    : how_(how),
+      console_(console),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      grace_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+      tick_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  FLEETX_CHECK(epoll_ && grace_ && tick_, std::strerror(errno));
+  adopt_orphans();
+  watch(how_.signal_fd, kSignal);
+  watch(grace_.get(), kGrace);
+  watch(tick_.get(), kTick);
+  if (how_.news_fd >= 0) watch(how_.news_fd, kNews);
+  if (how_.terminal) set_timer(tick_, 1, 1);
+  processes_.reserve(tasks.size());
+  for (const Task& task : tasks) start(task);
+  if (how_.on_started) how_.on_started();
+}
+
+void Supervisor::watch(int fd, uint64_t source) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = source;
+  FLEETX_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0, std::strerror(errno));
+}
+
+void Supervisor::start(const Task& task) {
+  Output output(task.log_path, how_.keep_old_log,
+                task.speaks ? how_.terminal ? Output::Kind::kTerminal : Output::Kind::kPipe
+                            : Output::Kind::kFile);
+  Child child = spawn(task.command, output.for_child());
+  output.started();
+  const uint64_t source = kFirstChild + 2 * processes_.size();
+  watch(child.pidfd.get(), source);
+  if (output.reader() >= 0) watch(output.reader(), source + 1);
+  processes_.push_back({&task, std::move(child), std::move(output), Clock::now()});
+}
+
+Outcome Supervisor::run() {
+  while (alive() > 0) {
+    epoll_event events[64];
+    const int count = epoll_wait(epoll_.get(), events, 64, -1);
+    for (int i = 0; i < count; ++i) handle(events[i].data.u64);
+  }
+  outcome_.seconds = since(begin_);
+  if (outcome_.verdict.empty())
+    outcome_.verdict = processes_.size() == 1
+                           ? "the process ended well"
+                           : str("all ", processes_.size(), " processes ended well");
+  return std::move(outcome_);
+}
+
+void Supervisor::handle(uint64_t source) {
+  if (source == kSignal) return on_signal();
+  if (source == kGrace) return on_grace();
+  if (source == kTick) return show_progress();
+  if (source == kNews) return on_news();
+  Running& process = processes_[(source - kFirstChild) / 2];
+  if (process.ended) return;
+  if ((source - kFirstChild) % 2 == 0) return on_exit(process);
+  process.output.forward(
+      [&](std::string_view bytes) { console_.output(process.task->name, bytes); });
+}
+
+int Supervisor::alive() const {
+  return static_cast<int>(
+      std::ranges::count_if(processes_, [](const Running& p) { return !p.ended; }));
+}
+
+bool Supervisor::workers_done() const {
+  bool any = false;
+  for (const Running& process : processes_) {
+    if (process.task->role != JobRole::kWorker) continue;
+    any = true;
+    if (!process.ended) return false;
+  }
+  return any;  // a machine with servers only waits for their end
+}
+
+void Supervisor::on_exit(Running& process) {
+  // What it wrote last is still in the pipe.
+  process.output.forward(
+      [&](std::string_view bytes) { console_.output(process.task->name, bytes); });
+  process.output.finish();
+  console_.end_output(process.task->name);
+  process.ended = true;
+  const ExitStatus status = reap(process.child);
+  Ended end{process.task->name, process.child.pid,      status,
+            in_words(status),   since(process.started), process.task->log_path};
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, process.child.pidfd.get(), nullptr);
+  process.child.pidfd.reset();
+  if (status.signal == SIGKILL && process.killed)
+    end.why = str("killed by fleetrun: still there ", how_.grace_seconds, " s after SIGTERM");
+  else if (status.signal == SIGKILL && count_oom_kills() > oom_kills_)
+    end.why =
+        "killed by the kernel's out-of-memory killer (SIGKILL): memory ran out; use fewer "
+        "workers or a smaller batch";
+  outcome_.processes.push_back(end);
+  const bool asked_to_end =
+      phase_ != Phase::kRunning &&
+      (status.signal == SIGTERM || status.shell_code() == 128 + SIGTERM || process.killed);
+  if (!status.ok() && outcome_.code == 0 && !asked_to_end && phase_ != Phase::kStopping) {
+    on_failure(process, end);
+  } else {
+    console_.event(Level::kInfo, end.name, " ended after ", seconds_text(end.seconds), ": ",
+                   end.why);
+  }
+  if (phase_ == Phase::kRunning && alive() > 0 && workers_done()) {
+    console_.event(Level::kInfo, "all workers have ended, parameter server are killed");
+    stop(Phase::kFinishing, SIGTERM);
+  }
+}
+
+void Supervisor::on_failure(const Running& process, const Ended& end) {
+  outcome_.code = end.status.shell_code();
+  outcome_.verdict = str(end.name, " failed: ", end.why);
+  const std::string what = str(end.name, " failed after ", seconds_text(end.seconds), ": ", end.why,
+                               " (host ", how_.host, ", pid ", end.pid, ")");
+  console_.event(Level::kError, what, ". Last lines of ", end.log_path, ":\n",
+                 last_lines(process.task->log_path));
+  if (how_.on_failure) how_.on_failure(what, outcome_.code);
+  if (phase_ == Phase::kRunning && alive() > 0) {
+    console_.event(Level::kInfo, "stopping the other ", alive(),
+                   " processes: SIGTERM now, SIGKILL in ", how_.grace_seconds, " s");
+    stop(Phase::kStopping, SIGTERM);
+  }
+}
+
+void Supervisor::on_signal() {
+  signalfd_siginfo info{};
+  while (read(how_.signal_fd, &info, sizeof info) == sizeof info) {
+    const int number = static_cast<int>(info.ssi_signo);
+    const std::string name = signal_name(number);
+    if (number == SIGCHLD) {
+      // Children of ours are reaped when their pidfd speaks; this is an orphan we adopted.
+      const auto pid = static_cast<pid_t>(info.ssi_pid);
+      const auto ours = [&](const Running& p) { return p.child.pid == pid; };
+      if (pid != how_.guard && std::ranges::none_of(processes_, ours))
+        waitpid(pid, nullptr, WNOHANG);
+    } else if (number == SIGUSR1 || number == SIGUSR2) {
+      console_.event(Level::kInfo, name, " is passed on to ", alive(), " processes");
+      signal_all(number);
+    } else if (phase_ == Phase::kStopping && outcome_.by_user) {
+      console_.event(Level::kWarning, name, " again: killing ", alive(), " processes");
+      on_grace();
+    } else {
+      console_.event(Level::kWarning, name, " is passed on to ", alive(), " processes; SIGKILL in ",
+                     how_.grace_seconds, " s, or at once with a second ", name);
+      outcome_.by_user = true;
+      if (outcome_.code == 0) {
+        outcome_.code = 128 + number;
+        outcome_.verdict = str("stopped by ", name);
+      }
+      stop(Phase::kStopping, number);
+    }
+  }
+}
+
+void Supervisor::on_news() {
+  const std::optional<News> news = how_.read_news();
+  if (!news || phase_ != Phase::kRunning) return;
+  if (news->what.empty()) {
+    console_.event(Level::kInfo,
+                   "the workers on other machines have ended, parameter server are killed");
+    return stop(Phase::kFinishing, SIGTERM);
+  }
+  outcome_.code = news->code;
+  outcome_.verdict = news->what;
+  console_.event(Level::kError, news->what);
+  console_.event(Level::kInfo, "stopping ", alive(), " processes here: SIGTERM now, SIGKILL in ",
+                 how_.grace_seconds, " s");
+  stop(Phase::kStopping, SIGTERM);
+}
+
+void Supervisor::on_grace() {
+  uint64_t times = 0;
+  if (read(grace_.get(), &times, sizeof times) < 0 && errno != EAGAIN) return;
+  for (Running& process : processes_) process.killed = process.killed || !process.ended;
+  signal_all(SIGKILL);
+}
+
+void Supervisor::signal_all(int signal) {
+  for (const Running& process : processes_)
+    if (!process.ended) signal_group(process.child, signal);
+}
+
+void Supervisor::stop(Phase phase, int signal) {
+  phase_ = phase;
+  signal_all(signal);
+  // Zero would disarm the timer.
+  set_timer(grace_, std::max(how_.grace_seconds, 1e-3), 0);
+}
+
+void Supervisor::set_timer(const Fd& timer, double seconds, double interval) const {
+  const auto spec = [](double s) {
+    const double whole = std::floor(s);
+    return timespec{static_cast<time_t>(whole), static_cast<long>((s - whole) * 1e9)};
+  };
+  const itimerspec when{spec(interval), spec(seconds)};
+  timerfd_settime(timer.get(), 0, &when, nullptr);
+}
+
+void Supervisor::show_progress() {
+  uint64_t times = 0;
+  if (read(tick_.get(), &times, sizeof times) < 0) return;
+  console_.progress(str("[fleetrun] ", alive(), " of ", processes_.size(), " processes run, ",
+                        seconds_text(std::floor(since(begin_)))));
+}
+
+}  // namespace
+
+Signals::Signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD})
+    sigaddset(&set, number);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  fd_ = Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  FLEETX_CHECK(fd_, std::strerror(errno));
+}
+
+Outcome supervise(const std::vector<Task>& tasks, const Supervision& supervision,
+                  Console& console) {
+  return Supervisor(tasks, supervision, console).run();
+}
+
+}  // namespace fleetx::launch

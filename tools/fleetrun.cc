@@ -1,0 +1,32 @@
+// fleetrun: starts the processes of a training job, watches them and stops them.
+#include <iostream>
+
+#include "fleetx/base/error.h"
+#include "fleetx/launch/job.h"
+#include "tools/fleetrun_flags.h"
+
+namespace fleetx::tools {
+namespace {
+
+enum ExitCode { kDone = 0, kFailed = 1, kWrongUse = 2 };
+
+int complain(const std::string& message, ExitCode code) {
+  std::cerr << "fleetrun: error: " << message << "\n";
+  return code;
+}
+
+int run(int argc, char** argv) {
+  try {
+    const auto options = parse_fleetrun(argc, argv);
+    return options ? launch::run_job(*options, nullptr) : kDone;
+  } catch (const Error& e) {
+    return complain(e.what(), e.kind() == Error::Kind::kInvalidArgument ? kWrongUse : kFailed);
+  } catch (const std::exception& e) {
+    return complain(e.what(), kFailed);
+  }
+}
+
+}  // namespace
+}  // namespace fleetx::tools
+
+int main(int argc, char** argv) { return fleetx::tools::run(argc, argv); }

@@ -1,0 +1,13 @@
+// The command line of fleetrun. Everything after the script belongs to the script.
+#pragma once
+
+#include <optional>
+
+#include "fleetx/launch/options.h"
+
+namespace fleetx::tools {
+
+// nullopt: --help or --version was asked for and has been printed. Bad input: kInvalidArgument.
+std::optional<launch::Options> parse_fleetrun(int argc, const char* const* argv);
+
+}  // namespace fleetx::tools
