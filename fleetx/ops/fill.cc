@@ -8,8 +8,8 @@
 // None has a gradient.
 #include <cmath>
 
-#include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
+#include "fleetx/ops/strided_copy.h"
 
 namespace fleetx {
 namespace {
@@ -66,15 +66,7 @@ class FillKernel final : public kernel::Kernel {
         dtype_(p.out("out").dtype),
         n_(p.out("out").numel()) {}
 
-  void run(const kernel::Run& r) override {
-    with_type(dtype_, [&](auto zero) {
-      using T = decltype(zero);
-      T* out = r.out<T>(out_);
-      const T value = static_cast<T>(value_);
-      parallel_for(n_, 1 << 16,
-                   [=](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
-    });
-  }
+  void run(const kernel::Run& r) override { fill(r.raw(out_), dtype_, n_, value_); }
 
  private:
   double value_;

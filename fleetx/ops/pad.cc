@@ -85,13 +85,7 @@ class ConstantPadKernel final : public kernel::Kernel {
   }
 
   void run(const kernel::Run& r) override {
-    with_type(dtype_, [&](auto zero) {
-      using T = decltype(zero);
-      T* out = r.out<T>(out_);
-      const T value = static_cast<T>(value_);
-      parallel_for(n_, 1 << 16,
-                   [=](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
-    });
+    fill(r.raw(out_), dtype_, n_, value_);
     copy_.run(r.raw(x_), r.out<char>(out_) + start_);
   }
   std::string_view implementation() const override { return copy_.kind(); }

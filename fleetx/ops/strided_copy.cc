@@ -79,6 +79,15 @@ void zero_fill(void* data, size_t bytes) {
   });
 }
 
+void fill(void* data, DType dtype, int64_t n, double value) {
+  with_type(dtype, [=](auto zero) {
+    using T = decltype(zero);
+    parallel_for(n, 1 << 16,
+                 [out = static_cast<T*>(data), typed = static_cast<T>(value)](
+                     int64_t begin, int64_t end) { std::fill(out + begin, out + end, typed); });
+  });
+}
+
 StridedCopy::StridedCopy(size_t element_bytes, const std::vector<Dim>& dims)
     : unit_(static_cast<int64_t>(element_bytes)) {
   items_ = 1;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fleetx/base/dtype.h"
 #include "fleetx/base/shape.h"
 
 namespace fleetx {
@@ -53,5 +54,7 @@ std::vector<int64_t> strides_of(const Shape& shape);
 
 // memset to zero by all threads.
 void zero_fill(void* data, size_t bytes);
+// n times the value, as that dtype has it, by all threads.
+void fill(void* data, DType dtype, int64_t n, double value);
 
 }  // namespace fleetx
