@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,6 +110,22 @@ std::string own_host_name() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
   return name;
+}
+
+std::string own_address_towards(const Endpoint& other) {
+  // Connecting a datagram socket sends nothing; it only chooses the way.
+  const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(other.port));
+  inet_pton(AF_INET, other.ip.c_str(), &address.sin_addr);
+  socklen_t length = sizeof address;
+  auto* raw = reinterpret_cast<sockaddr*>(&address);
+  const bool found = connect(probe, raw, length) == 0 && getsockname(probe, raw, &length) == 0;
+  close(probe);
+  check_arg(found, "there is no way from this machine to ", other.ip,
+            "; check the address and the network");
+  return text_of(address.sin_addr);
 }
 
 }  // namespace fleetx::launch

@@ -34,5 +34,7 @@ bool is_ipv4(const std::string& text);
 std::optional<std::string> resolve_by_system(const std::string& name);
 std::vector<std::string> own_addresses();  // IPv4, of all interfaces
 std::string own_host_name();
+// The address of this machine that packets to `other` leave from.
+std::string own_address_towards(const Endpoint& other);
 
 }  // namespace fleetx::launch

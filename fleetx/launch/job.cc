@@ -1,15 +1,23 @@
 #include "fleetx/launch/job.h"
 
-#include <sys/stat.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
 #include <filesystem>
+#include <iomanip>
 #include <iostream>
+#include <sstream>
+#include <thread>
 
 #include "fleetx/base/file.h"
 #include "fleetx/base/rng.h"
 #include "fleetx/launch/guard.h"
+#include "fleetx/launch/others.h"
 #include "fleetx/launch/report.h"
 #include "fleetx/launch/supervisor.h"
 
@@ -21,37 +29,45 @@ using Level = log::Level;
 // The interpreter that the Python packages are built for: another may come first on PATH.
 constexpr const char* kPython = "/usr/bin/python3";
 
+// Machines may be started one after the other by hand.
+constexpr double kMeetingSeconds = 600;
+
 class Job {
  public:
-  Job(const Options& options, const Environment& environment, const ServeStore& serve_store);
+  Job(const Options& options, const Environment& environment, const Stores& stores);
   int run();
 
  private:
   void make_log_dir() const;
   void bind_ports();
+  void choose_secret();
+  void meet();
+  void meet_others();
   void open_store();
   void announce() const;
   std::vector<Task> tasks() const;
+  Supervision supervision(bool terminal);
   bool speaks(const Process& process) const;
   std::string log_path(const Process& process) const;
 
   Options options_;
   Environment environment_;
-  const ServeStore& serve_store_;
+  const Stores& stores_;
   Host host_ = host_facts();
   std::vector<std::string> argv_;
   std::string log_dir_;
   JobPlan asked_, plan_;  // as planned; with the ports of this attempt
   Signals signals_;
   std::unique_ptr<Guard> guard_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<Others> others_;  // of several machines
+  std::unique_ptr<ProcessStore> store_;
   std::vector<BoundPort> ports_;  // one per local process
-  std::string secret_;
+  std::string secret_, store_address_;
   int restart_ = 0;
 };
 
-Job::Job(const Options& options, const Environment& environment, const ServeStore& serve_store)
-    : options_(options), environment_(environment), serve_store_(serve_store) {
+Job::Job(const Options& options, const Environment& environment, const Stores& stores)
+    : options_(options), environment_(environment), stores_(stores) {
   asked_ = make_plan(options_, environment_, host_);
   argv_ = command_line(options_.script, options_.args, options_.python.value_or(kPython),
                        find(environment_, "PATH").value_or("/usr/bin:/bin"));
@@ -76,11 +92,90 @@ void Job::bind_ports() {
   }
 }
 
-void Job::open_store() {
-  if (plan_.roles_from_environment || !serve_store_) return;
-  secret_ = random_hex(32);
+// One machine: random. Several: what the user gave all of them, or else something that the same
+// command gives on each, which keeps mistakes out, but not an attacker.
+void Job::choose_secret() {
+  if (const auto given = find(environment_, job_var::kSecret)) {
+    secret_ = *given;
+  } else if (plan_.nodes == 1) {
+    secret_ = random_hex(32);
+  } else {
+    std::ostringstream hex;
+    for (uint64_t part = 0; part < 4; ++part)
+      hex << std::hex << std::setw(16) << std::setfill('0')
+          << stable_hash(str(plan_.job_id, to_string(plan_.store), plan_.nodes), part);
+    secret_ = hex.str();
+    if (restart_ == 0)
+      log::warning("fleetrun",
+                   "the job's secret follows from the command line; on a network you do "
+                   "not trust, set FLEETX_JOB_SECRET to the same random hex digits on "
+                   "every machine");
+  }
+}
+
+void Job::meet_others() {
+  LinkOptions link{
+      .where = asked_.store, .serve = plan_.node == 0, .node = plan_.node, .nodes = plan_.nodes};
+  link.secret = secret_;
+  link.job = str(plan_.job_id, "#", restart_);
+  link.host = host_.name;
+  link.again = restart_ > 0;
+  link.seconds = kMeetingSeconds;
+  others_ = std::make_unique<Others>(stores_, link);
+  if (plan_.must_meet) {
+    Meeting meeting;
+    for (const std::string& csv :
+         others_->gather("endpoints", to_csv(plan_.endpoints(JobRole::kWorker))))
+      meeting.endpoints.push_back(parse_endpoints("--master", csv, Port::kRequired, host_.resolve));
+    plan_ = make_plan(options_, environment_, host_, meeting);
+  } else {
+    check_same_job(plan_, others_->gather("job", description_of(plan_)));
+  }
+  // The processes meet in a store of their own, which dies with the attempt.
+  if (plan_.node == 0) open_store();
+  store_address_ = others_->gather("store", store_address_)[0];
+}
+
+// The others may take their time: meanwhile the user can stop us.
+void Job::meet() {
+  others_.reset();
   store_.reset();
-  store_ = serve_store_(plan_.store, secret_);
+  store_address_.clear();
+  if (plan_.roles_from_environment || !stores_.serve) return;
+  choose_secret();
+  if (plan_.nodes == 1) return open_store();
+  log::info("fleetrun", "machine ", plan_.node, " of ", plan_.nodes, " meets the others at ",
+            to_string(asked_.store), " (at most ", kMeetingSeconds, " s)");
+  const Fd done(eventfd(0, EFD_CLOEXEC));
+  std::exception_ptr error;
+  std::jthread meeting([&] {
+    try {
+      meet_others();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const uint64_t one = 1;
+    FLEETX_CHECK(write(done.get(), &one, sizeof one) > 0);
+  });
+  pollfd events[2] = {{done.get(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
+  while ((events[0].revents & POLLIN) == 0) {
+    poll(events, 2, -1);
+    signalfd_siginfo info{};
+    if ((events[1].revents & POLLIN) == 0 || read(signals_.fd(), &info, sizeof info) < 0) continue;
+    if (info.ssi_signo == SIGCHLD) continue;
+    log::warning("fleetrun", "stopped by ", signal_name(static_cast<int>(info.ssi_signo)),
+                 " before the other machines were there");
+    std::_Exit(128 + static_cast<int>(info.ssi_signo));
+  }
+  meeting.join();
+  if (error) std::rethrow_exception(error);
+}
+
+void Job::open_store() {
+  // Several machines: the fixed port belongs to the launchers.
+  const int port = plan_.nodes > 1 ? 0 : plan_.store.port;
+  store_ = stores_.serve({plan_.store.ip, port}, secret_, plan_.job_id);
+  store_address_ = to_string(store_->endpoint());
 }
 
 bool Job::speaks(const Process& process) const { return process.local_rank == 0; }
@@ -94,9 +189,9 @@ std::vector<Task> Job::tasks() const {
   size_t port = 0;
   for (const Process& process : plan_.processes) {
     if (!plan_.here(process)) continue;
-    Handover handover{store_ ? store_->endpoint() : "", secret_, restart_, -1};
+    Handover handover{store_address_, secret_, restart_, -1};
     if (port < ports_.size()) handover.listen_fd = ports_[port++].socket.get();
-    Task task{process.name(), process.role, {}, log_path(process), speaks(process)};
+    Task task{process.name(), process.role, process.rank, {}, log_path(process), speaks(process)};
     task.command.argv = argv_;
     task.command.environment = merged_environment(environment_, plan_, process, handover);
     task.command.environment.push_back(guard_->mark());
@@ -112,13 +207,12 @@ void Job::announce() const {
   std::cout << configuration_block(options_);
   for (const std::string& warning : plan_.warnings) log::warning("fleetrun", warning);
   std::cout << "launch train in CPU mode\n" << std::flush;
-  const std::string job = str("job ", plan_.job_id);
   for (const JobRole role : {JobRole::kServer, JobRole::kWorker, JobRole::kHeterWorker}) {
     const int count = plan_.local_count(role);
     for (const Process& process : plan_.processes) {
       if (process.role != role || !plan_.here(process) || process.local_rank != 0) continue;
       const Variables variables =
-          environment_of(plan_, process, {store_ ? store_->endpoint() : "", "", restart_, -1});
+          environment_of(plan_, process, {store_address_, "", restart_, -1});
       const std::string of =
           plan_.mode == Mode::kCollective ? "processes" : str(to_string(role), " processes");
       log::info("fleetrun", "Local start ", count, " ", of,
@@ -128,6 +222,30 @@ void Job::announce() const {
   }
   log::info("fleetrun", slots_line(plan_, environment_), "; logs: ", log_dir_, "/workerlog.*",
             plan_.mode == Mode::kCollective ? "" : ", serverlog.*, heterlog.*");
+}
+
+Supervision Job::supervision(bool terminal) {
+  Supervision how;
+  how.signal_fd = signals_.fd();
+  how.grace_seconds = options_.grace.value_or(kGraceSeconds);
+  how.host = host_.name;
+  how.guard = guard_->pid();
+  how.keep_old_log = restart_ > 0;
+  how.terminal = terminal;
+  how.on_started = [this] {
+    for (BoundPort& port : ports_) port.socket.reset();
+  };
+  if (store_)
+    how.on_failure = [this](const Task& task, pid_t pid, const std::string& why) {
+      store_->abort(task.rank, host_.name, pid, why);
+    };
+  if (others_)
+    how.elsewhere = Elsewhere{others_->news_fd(), [this] { return others_->read_news(); },
+                              [this](const std::string& what, int code, bool by_user) {
+                                others_->failed(what, code, by_user);
+                              },
+                              [this] { others_->workers_done(); }};
+  return how;
 }
 
 int Job::run() {
@@ -140,21 +258,11 @@ int Job::run() {
   for (const Process& process : plan_.processes) speakers += plan_.here(process) && speaks(process);
   Console console({.prefixes = speakers > 1, .progress = terminal});
   for (;; ++restart_) {
-    open_store();
+    meet();
     if (restart_ == 0) announce();
     write_file(log_dir_ + "/endpoints.log", endpoints_log(plan_));
-    std::vector<Task> all = tasks();
-    Supervision how;
-    how.signal_fd = signals_.fd();
-    how.grace_seconds = options_.grace.value_or(kGraceSeconds);
-    how.host = host_.name;
-    how.guard = guard_->pid();
-    how.keep_old_log = restart_ > 0;
-    how.terminal = terminal;
-    how.on_started = [this] {
-      for (BoundPort& port : ports_) port.socket.reset();
-    };
-    const Outcome outcome = supervise(all, how, console);
+    const std::vector<Task> all = tasks();
+    const Outcome outcome = supervise(all, supervision(terminal), console);
     const bool failed = outcome.code != 0;
     console.event(failed ? Level::kError : Level::kInfo, summary(plan_, outcome, log_dir_));
     if (!failed || outcome.by_user || restart_ >= most_restarts) return outcome.code;
@@ -166,10 +274,10 @@ int Job::run() {
 
 }  // namespace
 
-int run_job(Options options, const ServeStore& serve_store) {
+int run_job(Options options, const Stores& stores) {
   const Environment environment = whole_environment();
   take_defaults_from(environment, options);
-  return Job(options, environment, serve_store).run();
+  return Job(options, environment, stores).run();
 }
 
 }  // namespace fleetx::launch

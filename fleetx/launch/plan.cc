@@ -105,31 +105,62 @@ Cluster cluster_of_cloud(const Options& o, const Environment& environment, const
   return cluster;
 }
 
-Cluster cluster_of_flags(const Options& o, const Environment& environment, const Host& host,
-                         const std::optional<Meeting>& meeting) {
+Cluster cluster_of_flags(const Options& o, const Environment& environment, const Host& host) {
   Cluster cluster;
-  if (meeting) {
-    cluster.ips = meeting->ips;
-    cluster.node = meeting->node;
-  } else {
-    for (const Endpoint& node :
-         parse_endpoints("--ips", o.ips.value_or("127.0.0.1"), Port::kNone, host.resolve))
-      cluster.ips.push_back(node.ip);
-    cluster.node = find_own("--ips", cluster.ips, environment, host);
-  }
+  for (const Endpoint& node :
+       parse_endpoints("--ips", o.ips.value_or("127.0.0.1"), Port::kNone, host.resolve))
+    cluster.ips.push_back(node.ip);
+  cluster.node = find_own("--ips", cluster.ips, environment, host);
   // Each machine must know the ports of the others before anything runs, so they are fixed there.
   const int several = cluster.ips.size() > 1 ? kCollectiveStartPort : 0;
   cluster.first_port = start_port(environment).value_or(several);
   return cluster;
 }
 
+// Machines that meet at --master: each chooses its ports, so what the others have is known only
+// after they met.
+void plan_master(const Options& o, const Environment& environment, const Host& host,
+                 const std::optional<Meeting>& meeting, JobPlan& plan) {
+  const std::string nnodes = o.nnodes.value_or("1");
+  check_arg(nnodes.find(':') == std::string::npos, "--nnodes='", nnodes,
+            "': a number of machines that changes is not supported; give one number");
+  plan.nodes = whole_number("--nnodes", nnodes, 1, 65536);
+  check_arg(plan.nodes == 1 || o.rank, "--nnodes=", plan.nodes,
+            " needs --rank: the number of this machine, from 0 (or PADDLE_RANK)");
+  plan.node = o.rank.value_or(0);
+  check_arg(plan.node < plan.nodes, "--rank=", plan.node,
+            " must be less than --nnodes=", plan.nodes);
+  const std::vector<Endpoint> master =
+      parse_endpoints("--master", *o.master, Port::kRequired, host.resolve);
+  check_arg(master.size() == 1, "--master='", *o.master,
+            "': give one address, as in 10.0.0.1:6070");
+  plan.store = master[0];
+  if (plan.node == 0) check_own("--master", master[0].ip, host);
+  plan.must_meet = plan.nodes > 1 && !meeting;
+  const std::string ip = plan.node == 0 ? master[0].ip : host.address_towards(master[0]);
+  const std::vector<std::string> slots = slots_of(o, environment);
+  const std::vector<Share> shares = share_cores(host.cores, static_cast<int>(slots.size()));
+  for (int node = 0; node < plan.nodes; ++node) {
+    const bool here = node == plan.node;
+    std::vector<Endpoint> endpoints;
+    if (meeting)
+      endpoints = meeting->endpoints[static_cast<size_t>(node)];
+    else if (here)
+      endpoints.assign(slots.size(), {ip, 0});
+    for (size_t i = 0; i < endpoints.size(); ++i)
+      plan.processes.push_back({JobRole::kWorker, static_cast<int>(plan.processes.size()), node,
+                                static_cast<int>(i), endpoints[i], here ? slots[i] : "0",
+                                here ? shares[i] : Share{}});
+  }
+}
+
 void plan_collective(const Options& o, const Environment& environment, const Host& host,
-                     const std::optional<Meeting>& meeting, JobPlan& plan) {
+                     JobPlan& plan) {
   const std::vector<std::string> slots = slots_of(o, environment);
   const bool cloud =
       on_paddle_cloud(environment) && find(environment, "PADDLE_TRAINERS_NUM") != "1";
   const Cluster cluster = cloud ? cluster_of_cloud(o, environment, host, slots.size(), plan)
-                                : cluster_of_flags(o, environment, host, meeting);
+                                : cluster_of_flags(o, environment, host);
   plan.node = cluster.node;
   plan.nodes = static_cast<int>(cluster.ips.size());
   const int per_node = static_cast<int>(slots.size());
@@ -241,7 +272,7 @@ void plan_parameter_server(const Options& o, const Environment& environment, con
 
 }  // namespace
 
-Host host_facts() { return {own_host_name(), own_addresses(), usable_cores(), resolve_by_system}; }
+Host host_facts() { return {own_host_name(), own_addresses(), usable_cores()}; }
 
 std::string Process::name() const { return str(to_string(role), " ", rank); }
 
@@ -284,8 +315,10 @@ JobPlan make_plan(const Options& options, const Environment& environment, const 
   plan.mode = asked.value_or(Mode::kCollective);
   if (!asked && !on_paddle_cloud(environment))
     plan.warnings.push_back("Not found distinct arguments. Default use collective mode");
-  if (plan.mode == Mode::kCollective)
-    plan_collective(options, environment, host, meeting, plan);
+  if (options.master)
+    plan_master(options, environment, host, meeting, plan);
+  else if (plan.mode == Mode::kCollective)
+    plan_collective(options, environment, host, plan);
   else
     plan_parameter_server(options, environment, host, plan);
   return plan;

@@ -6,6 +6,7 @@
 //   environment_of(plan, process, {.store = "127.0.0.1:4242", .secret = "..."});
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ struct Host {
   std::vector<std::string> addresses;
   std::vector<Core> cores;
   Resolve resolve = resolve_by_system;
+  std::function<std::string(const Endpoint&)> address_towards = own_address_towards;
 };
 Host host_facts();
 
@@ -47,16 +49,17 @@ struct JobPlan {
   // PaddleCloud has set the role of the one process already: its environment stays as it is.
   bool roles_from_environment = false;
   std::vector<std::string> warnings;
+  // --master: the processes are those of this machine, until the machines have met.
+  bool must_meet = false;
 
   bool here(const Process& process) const { return process.node == node; }
   std::vector<Endpoint> endpoints(JobRole role) const;
   int local_count(JobRole role) const;
 };
 
-// Machines that found each other through --master.
+// Machines that found each other through --master: the ports that each has bound, by machine.
 struct Meeting {
-  std::vector<std::string> ips;
-  int node = 0;
+  std::vector<std::vector<Endpoint>> endpoints;
 };
 
 // Bad input is kInvalidArgument: one line that says what, where and what to do.

@@ -47,6 +47,7 @@ class Supervisor {
   void start(const Task& task);
   void handle(uint64_t source);
   void on_exit(Running& process);
+  void finish();
   void on_failure(const Running& process, const Ended& end);
   void on_signal();
   void on_news();
@@ -82,11 +83,12 @@ Supervisor::Supervisor(const std::vector<Task>& tasks, const Supervision& how, C
   watch(how_.signal_fd, kSignal);
   watch(grace_.get(), kGrace);
   watch(tick_.get(), kTick);
-  if (how_.news_fd >= 0) watch(how_.news_fd, kNews);
+  if (how_.elsewhere) watch(how_.elsewhere->news_fd, kNews);
   if (how_.terminal) set_timer(tick_, 1, 1);
   processes_.reserve(tasks.size());
   for (const Task& task : tasks) start(task);
   if (how_.on_started) how_.on_started();
+  if (how_.elsewhere && workers_done()) how_.elsewhere->tell_workers_done();
 }
 
 void Supervisor::watch(int fd, uint64_t source) {
@@ -109,7 +111,7 @@ void Supervisor::start(const Task& task) {
 }
 
 Outcome Supervisor::run() {
-  while (alive() > 0) {
+  while (alive() > 0 || (how_.elsewhere && phase_ == Phase::kRunning)) {
     epoll_event events[64];
     const int count = epoll_wait(epoll_.get(), events, 64, -1);
     for (int i = 0; i < count; ++i) handle(events[i].data.u64);
@@ -146,7 +148,8 @@ bool Supervisor::workers_done() const {
     any = true;
     if (!process.ended) return false;
   }
-  return any;  // a machine with servers only waits for their end
+  // A machine with servers only waits for their end, unless it hears from the others.
+  return any || how_.elsewhere;
 }
 
 void Supervisor::on_exit(Running& process) {
@@ -177,10 +180,19 @@ void Supervisor::on_exit(Running& process) {
     console_.event(Level::kInfo, end.name, " ended after ", seconds_text(end.seconds), ": ",
                    end.why);
   }
-  if (phase_ == Phase::kRunning && alive() > 0 && workers_done()) {
+  if (phase_ != Phase::kRunning || process.task->role != JobRole::kWorker || !workers_done())
+    return;
+  if (how_.elsewhere)
+    how_.elsewhere->tell_workers_done();
+  else
+    finish();
+}
+
+// All workers have ended well: servers have nobody left to serve.
+void Supervisor::finish() {
+  if (alive() > 0)
     console_.event(Level::kInfo, "all workers have ended, parameter server are killed");
-    stop(Phase::kFinishing, SIGTERM);
-  }
+  stop(Phase::kFinishing, SIGTERM);
 }
 
 void Supervisor::on_failure(const Running& process, const Ended& end) {
@@ -190,12 +202,13 @@ void Supervisor::on_failure(const Running& process, const Ended& end) {
                                " (host ", how_.host, ", pid ", end.pid, ")");
   console_.event(Level::kError, what, ". Last lines of ", end.log_path, ":\n",
                  last_lines(process.task->log_path));
-  if (how_.on_failure) how_.on_failure(what, outcome_.code);
-  if (phase_ == Phase::kRunning && alive() > 0) {
+  if (how_.on_failure) how_.on_failure(*process.task, end.pid, end.why);
+  if (how_.elsewhere) how_.elsewhere->tell_failure(what, outcome_.code, false);
+  if (phase_ != Phase::kRunning) return;
+  if (alive() > 0)
     console_.event(Level::kInfo, "stopping the other ", alive(),
                    " processes: SIGTERM now, SIGKILL in ", how_.grace_seconds, " s");
-    stop(Phase::kStopping, SIGTERM);
-  }
+  stop(Phase::kStopping, SIGTERM);
 }
 
 void Supervisor::on_signal() {
@@ -222,6 +235,9 @@ void Supervisor::on_signal() {
       if (outcome_.code == 0) {
         outcome_.code = 128 + number;
         outcome_.verdict = str("stopped by ", name);
+        if (how_.elsewhere)
+          how_.elsewhere->tell_failure(str(outcome_.verdict, " on host ", how_.host), outcome_.code,
+                                       true);
       }
       stop(Phase::kStopping, number);
     }
@@ -229,18 +245,16 @@ void Supervisor::on_signal() {
 }
 
 void Supervisor::on_news() {
-  const std::optional<News> news = how_.read_news();
+  const std::optional<News> news = how_.elsewhere->read_news();
   if (!news || phase_ != Phase::kRunning) return;
-  if (news->what.empty()) {
-    console_.event(Level::kInfo,
-                   "the workers on other machines have ended, parameter server are killed");
-    return stop(Phase::kFinishing, SIGTERM);
-  }
+  if (news->what.empty()) return finish();
   outcome_.code = news->code;
   outcome_.verdict = news->what;
+  outcome_.by_user = news->by_user;
   console_.event(Level::kError, news->what);
-  console_.event(Level::kInfo, "stopping ", alive(), " processes here: SIGTERM now, SIGKILL in ",
-                 how_.grace_seconds, " s");
+  if (alive() > 0)
+    console_.event(Level::kInfo, "stopping ", alive(), " processes here: SIGTERM now, SIGKILL in ",
+                   how_.grace_seconds, " s");
   stop(Phase::kStopping, SIGTERM);
 }
 

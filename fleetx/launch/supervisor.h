@@ -31,6 +31,7 @@ class Signals {
 struct Task {
   std::string name;  // "worker 1"
   JobRole role = JobRole::kWorker;
+  int rank = 0;  // in its role
   Command command;
   std::string log_path;
   bool speaks = false;  // its output is shown, besides going to the log
@@ -38,8 +39,17 @@ struct Task {
 
 // What happened on another machine of the job.
 struct News {
-  std::string what;  // "worker 5 failed on 10.0.0.2: exit code 3"; empty: the job is done
+  std::string what;  // "worker 5 failed ...: exit code 3"; empty: all workers have ended
   int code = 0;
+  bool by_user = false;
+};
+
+// How the supervisors of several machines work together.
+struct Elsewhere {
+  int news_fd = -1;  // readable when there is news
+  std::function<std::optional<News>()> read_news;
+  std::function<void(const std::string& what, int code, bool by_user)> tell_failure;
+  std::function<void()> tell_workers_done;  // answered by news when they are everywhere
 };
 
 struct Supervision {
@@ -50,9 +60,9 @@ struct Supervision {
   bool keep_old_log = false;         // a restart adds to the log
   bool terminal = false;             // processes that speak get a terminal, as fleetrun has one
   std::function<void()> on_started;  // all processes have their descriptors
-  int news_fd = -1;                  // readable when there is news
-  std::function<std::optional<News>()> read_news;
-  std::function<void(const std::string& what, int code)> on_failure;
+  std::optional<Elsewhere> elsewhere;
+  // The first failure on this machine, before the others are stopped.
+  std::function<void(const Task& task, pid_t pid, const std::string& why)> on_failure;
 };
 
 struct Ended {

@@ -1,0 +1,98 @@
+#include "fleetx/launch/others.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "fleetx/base/error.h"
+
+namespace fleetx::launch {
+namespace {
+
+// A failure crosses machines as "<exit code> <f or u> <words>"; u: the user stopped the job.
+std::string encode(const std::string& what, int code, bool by_user) {
+  return str(code, by_user ? " u " : " f ", what);
+}
+
+News decode(const std::string& text) {
+  // Where a launcher went without a word, there is no code.
+  News news{text, 1, false};
+  int code = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
+  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (error == std::errc{} && (rest.starts_with(" f ") || rest.starts_with(" u ")))
+    news = {std::string(rest.substr(3)), code, rest[1] == 'u'};
+  return news;
+}
+
+// Long enough for any job; the failure of a machine ends the wait much earlier.
+constexpr double kAsLongAsItTakes = 10 * 365 * 86400.0;
+
+}  // namespace
+
+Others::Others(const Stores& stores, LinkOptions options)
+    : seconds_(options.seconds), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  FLEETX_CHECK(event_, std::strerror(errno));
+  options.on_failure = [this](const std::string& what) { post(decode(what)); };
+  link_ = stores.link(options);
+}
+
+std::vector<std::string> Others::gather(const std::string& name, const std::string& value) {
+  return link_->gather(name, value, seconds_);
+}
+
+void Others::post(News news) {
+  const std::lock_guard lock(mutex_);
+  news_.push_back(std::move(news));
+  const uint64_t one = 1;
+  if (write(event_.get(), &one, sizeof one) < 0) return;  // it is readable already
+}
+
+std::optional<News> Others::read_news() {
+  const std::lock_guard lock(mutex_);
+  if (news_.empty()) {
+    uint64_t count = 0;
+    if (read(event_.get(), &count, sizeof count) < 0) return std::nullopt;
+    return std::nullopt;
+  }
+  News news = news_.front();
+  news_.pop_front();
+  return news;
+}
+
+void Others::failed(const std::string& what, int code, bool by_user) {
+  try {
+    link_->abort(encode(what, code, by_user));
+  } catch (const Error&) {
+    // Another machine failed first, and everybody knows.
+  }
+}
+
+void Others::workers_done() {
+  waiting_ = std::jthread([this] {
+    try {
+      link_->gather("workers_done", "", kAsLongAsItTakes);
+      post({});
+    } catch (const Error&) {
+      // A failure: on_failure has told.
+    }
+  });
+}
+
+std::string description_of(const JobPlan& plan) {
+  return str(to_csv(plan.endpoints(JobRole::kServer)), " ",
+             to_csv(plan.endpoints(JobRole::kWorker)), " ",
+             to_csv(plan.endpoints(JobRole::kHeterWorker)));
+}
+
+void check_same_job(const JobPlan& plan, const std::vector<std::string>& descriptions) {
+  const std::string mine = description_of(plan);
+  for (size_t node = 0; node < descriptions.size(); ++node)
+    check_arg(descriptions[node] == mine, "machine ", node,
+              " was started with other flags: its servers, workers and heter workers are '",
+              descriptions[node], "', here '", mine, "'; run the same command on every machine");
+}
+
+}  // namespace fleetx::launch

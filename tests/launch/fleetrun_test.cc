@@ -1,0 +1,302 @@
+#include "tests/launch/fleetrun.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "fleetx/base/job_env.h"
+
+namespace fleetx::testing {
+namespace {
+
+const std::string kActor = FLEETX_LAUNCH_ACTOR;
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+void redirect(const std::string& path, int to) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  dup2(fd, to);
+  close(fd);
+}
+
+}  // namespace
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Fleetrun::Fleetrun(const std::vector<std::string>& args,
+                   const std::map<std::string, std::string>& env,
+                   const std::vector<std::string>& before)
+    : started_(now()) {
+  std::vector<std::string> argv = before;
+  argv.push_back(FLEETRUN);
+  argv.insert(argv.end(), args.begin(), args.end());
+  std::map<std::string, std::string> all = whole_environment();
+  all["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin";
+  for (const auto& [name, value] : env) all[name] = value;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : all) entries.push_back(name + "=" + value);
+  std::vector<char*> argv_pointers = pointers(argv), entry_pointers = pointers(entries);
+  pid_ = fork();
+  if (pid_ != 0) return;
+  if (chdir(folder_.path().c_str()) != 0) _exit(98);
+  redirect("out", 1);
+  redirect("err", 2);
+  execvpe(argv_pointers[0], argv_pointers.data(), entry_pointers.data());
+  _exit(97);
+}
+
+Fleetrun::~Fleetrun() {
+  if (pid_ < 0) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+void Fleetrun::signal(int number) const { kill(pid_, number); }
+
+std::string Fleetrun::read(const std::string& name) const {
+  std::ifstream file(folder_ / name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+bool Fleetrun::says(const std::string& name, const std::string& text) const {
+  for (const double end = now() + 10; now() < end;) {
+    if (read(name).find(text) != std::string::npos) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
+}
+
+FleetrunResult Fleetrun::wait() {
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  pid_ = -1;
+  FleetrunResult result;
+  result.seconds = now() - started_;
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.out = read("out");
+  result.err = read("err");
+  return result;
+}
+
+FleetrunResult run_fleetrun(const std::vector<std::string>& args,
+                            const std::map<std::string, std::string>& env) {
+  return Fleetrun(args, env).wait();
+}
+
+std::vector<pid_t> processes_with(const std::string& entry) {
+  std::vector<pid_t> pids;
+  std::error_code ignored;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string name = process.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(process.path() / "environ", std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (text.str().find(entry) != std::string::npos) pids.push_back(std::stoi(name));
+  }
+  return pids;
+}
+
+::testing::AssertionResult contains(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "'" << part << "' is not in:\n" << text;
+}
+
+namespace {
+
+using Args = std::vector<std::string>;
+
+TEST(Fleetrun, PrintsWhatTheDocumentsShow) {
+  Fleetrun run({"--gpus=0,1", kActor, "all", "meet", "during"});
+  const FleetrunResult r = run.wait();
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out,
+                       "-----------  Configuration Arguments -----------\n"
+                       "gpus: 0,1\n"));
+  EXPECT_TRUE(contains(r.out,
+                       "heter_worker_num: None\n"
+                       "heter_workers:\n"
+                       "http_port: None\n"
+                       "ips: 127.0.0.1\n"));
+  EXPECT_TRUE(contains(r.out, "training_script_args: ['all', 'meet', 'during']\n"));
+  EXPECT_TRUE(contains(r.out,
+                       "\n------------------------------------------------\n"
+                       "launch train in CPU mode\n"));
+  EXPECT_TRUE(contains(
+      r.err,
+      "fleetrun] Local start 2 processes. First process distributed environment info (Only For "
+      "Debug):\n"
+      "    "
+      "+=======================================================================================+\n"
+      "    |                        Distributed Envs                      Value                    "
+      "|\n"
+      "    "
+      "+---------------------------------------------------------------------------------------+\n"
+      "    |                 PADDLE_CURRENT_ENDPOINT                 127.0.0.1:"));
+  EXPECT_TRUE(contains(r.err,
+                       "    |                     PADDLE_TRAINERS_NUM                        2     "
+                       "                 |\n"));
+  EXPECT_TRUE(contains(r.err, "OMP_NUM_THREADS="));
+  EXPECT_TRUE(contains(r.err, "job 'default' took "));
+  EXPECT_TRUE(contains(r.err, "all 2 processes ended well; logs are in log"));
+  EXPECT_TRUE(contains(r.err, "worker 1 "));
+  // The first worker speaks, all have logs.
+  EXPECT_TRUE(contains(r.out, "worker0 pid "));
+  EXPECT_FALSE(contains(r.out, "worker1 pid "));
+  EXPECT_TRUE(contains(run.read("log/workerlog.0"), "worker0 pid "));
+  EXPECT_TRUE(contains(run.read("log/workerlog.1"), "worker1 pid "));
+  EXPECT_TRUE(contains(run.read("log/endpoints.log"), "PADDLE_TRAINER_ENDPOINTS:\n127.0.0.1:"));
+  EXPECT_FALSE(contains(r.out + r.err, "FLEETX_JOB_SECRET"));
+}
+
+TEST(Fleetrun, ServersAreStoppedWhenTheWorkersHaveEnded) {
+  Fleetrun run({"--server_num=1", "--worker_num=2", kActor, "none", "done", "during"});
+  const FleetrunResult r = run.wait();
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "server are killed"));
+  EXPECT_TRUE(contains(r.err, "Local start 1 server processes"));
+  EXPECT_TRUE(contains(r.out, "[server 0] server0 pid "));
+  EXPECT_TRUE(contains(r.out, "[worker 0] worker0 pid "));
+  EXPECT_TRUE(contains(run.read("log/serverlog.0"), "server0 pid "));
+}
+
+TEST(Fleetrun, FirstFailureIsNamedWithItsLastLines) {
+  const FleetrunResult r = run_fleetrun(
+      {"--nproc_per_node=3", "/bin/sh", "-c",
+       "if [ $PADDLE_TRAINER_ID = 1 ]; then echo something bad; exit 7; fi; sleep 60"});
+  EXPECT_EQ(r.code, 7);
+  EXPECT_LT(r.seconds, 3);
+  EXPECT_TRUE(contains(r.err, "worker 1 failed after "));
+  EXPECT_TRUE(contains(r.err, "exit code 7 (host "));
+  EXPECT_TRUE(contains(r.err, "Last lines of log/workerlog.1:\n    | something bad\n"));
+  EXPECT_TRUE(contains(r.err, "worker 1 failed: exit code 7; logs are in log"));
+}
+
+TEST(Fleetrun, RestartsTheWholeJob) {
+  const std::string script =
+      "echo attempt $FLEETX_RESTART; [ $FLEETX_RESTART = 2 ] || [ $PADDLE_TRAINER_ID = 0 ] || exit "
+      "5; "
+      "[ $FLEETX_RESTART = 2 ] || sleep 60";
+  Fleetrun run({"--nproc_per_node=2", "--max_restart=2", "/bin/sh", "-c", script});
+  const FleetrunResult r = run.wait();
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "attempt 3 of 3"));
+  EXPECT_EQ(run.read("log/workerlog.0"), "attempt 0\nattempt 1\nattempt 2\n");
+  EXPECT_EQ(run_fleetrun({"--max_restart=1", "/bin/sh", "-c", "exit 5"}).code, 5);
+}
+
+TEST(Fleetrun, RunsPythonScripts) {
+  const TempDir folder;
+  std::ofstream(folder / "t.py")
+      << "import os, sys\nprint(sys.argv[1:], os.environ['PADDLE_TRAINER_ID'])\n";
+  const FleetrunResult r = run_fleetrun({folder / "t.py", "--gpus=7", "-x", "a b"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "['--gpus=7', '-x', 'a b'] 0\n"));
+  EXPECT_TRUE(contains(r.out, "gpus: None\n"));  // the script's flag is not ours
+  const FleetrunResult other = run_fleetrun({"--python=/bin/echo", folder / "t.py", "hello"});
+  EXPECT_TRUE(contains(other.out, "-u " + (folder / "t.py") + " hello\n"));
+}
+
+TEST(Fleetrun, WorkersArePinnedToTheirCores) {
+  const FleetrunResult r =
+      run_fleetrun({"--nproc_per_node=1", "/bin/sh", "-c",
+                    "grep Cpus_allowed_list /proc/self/status; echo $OMP_NUM_THREADS"});
+  EXPECT_TRUE(contains(r.err, "slot 0 = core"));
+  EXPECT_TRUE(contains(r.out, "Cpus_allowed_list:"));
+  const FleetrunResult set =
+      run_fleetrun({"--nproc_per_node=1", "/bin/sh", "-c", "echo threads $OMP_NUM_THREADS"},
+                   {{"OMP_NUM_THREADS", "3"}});
+  EXPECT_TRUE(contains(set.out, "threads 3\n"));
+  EXPECT_TRUE(contains(set.err, "OMP_NUM_THREADS=3 as you set it"));
+}
+
+TEST(Fleetrun, ReaderOfTheOutputMayGo) {
+  const FleetrunResult r = run_fleetrun({"/bin/sh", "-c", "exit 0"});
+  EXPECT_EQ(r.code, 0);
+  const std::string command = std::string(FLEETRUN) + " --log_dir=" + TempDir().path() +
+                              " /bin/sh -c 'seq 1 200000' 2>/dev/null | head -1 > /dev/null";
+  EXPECT_EQ(system(("/bin/bash -c \"set -o pipefail; " + command + "\"").c_str()), 0);
+}
+
+// Everything that is wrong with the command is said in one line, and nothing is started.
+void expect_refused(const Args& args, const std::string& part,
+                    const std::map<std::string, std::string>& env = {}) {
+  Fleetrun run(args, env);
+  const FleetrunResult r = run.wait();
+  EXPECT_EQ(r.code, 2) << r.err;
+  EXPECT_TRUE(contains(r.err, "fleetrun: error: "));
+  EXPECT_TRUE(contains(r.err, part));
+  EXPECT_EQ(std::ranges::count(r.err, '\n'), 1) << r.err;
+  EXPECT_TRUE(r.out.empty()) << r.out;
+  EXPECT_TRUE(run.read("log/workerlog.0").empty());
+}
+
+TEST(Fleetrun, BadInput) {
+  expect_refused({}, "there is no script to run");
+  expect_refused({"--gpus=0,1"}, "there is no script to run");
+  expect_refused({"--gpu=0,1", "true"}, "there is no flag '--gpu'; did you mean '--gpus'");
+  expect_refused({"-x", "true"}, "there is no flag '-x'");
+  expect_refused({"--nproc_per_node=two", "true"}, "--nproc_per_node");
+  expect_refused({"--gpus=0", "--devices=1", "true"}, "--gpus");
+  expect_refused({"--gpus=0", "--server_num=1", "true"}, "give flags of one kind only");
+  expect_refused({"--ips=1.2.3.4,1.2.3.4", "true"}, "there twice");
+  expect_refused({"--ips=1.2.3", "true"}, "not an IPv4 address");
+  expect_refused({"--ips=192.0.2.77", "true"}, "not an address of this machine");
+  expect_refused({"nothing.py"}, "there is no script 'nothing.py'");
+  expect_refused({"./nothing"}, "there is no program './nothing'");
+  expect_refused({"nothing-of-this-name"}, "here or on PATH");
+  expect_refused({"/tmp"}, "'/tmp' is a folder");
+  expect_refused({"--log_dir=/proc/none", "true"}, "--log_dir: cannot write into '/proc/none'");
+  expect_refused({"--gpus=0", "true"}, "FLAGS_START_PORT='x'", {{"FLAGS_START_PORT", "x"}});
+  const TempDir folder;
+  std::ofstream(folder / "t.py") << "";
+  std::ofstream(folder / "text") << "";
+  expect_refused({folder / "text"}, "may not be executed");
+  expect_refused({"--python=/nothing", folder / "t.py"}, "--python: '/nothing'");
+}
+
+TEST(Fleetrun, Help) {
+  const FleetrunResult r = run_fleetrun({"--help"});
+  EXPECT_EQ(r.code, 0);
+  for (const char* part : {"--gpus",
+                           "--nproc_per_node",
+                           "--ips",
+                           "--servers",
+                           "--workers",
+                           "--server_num",
+                           "--worker_num",
+                           "--heter_workers",
+                           "--heter_worker_num",
+                           "--http_port",
+                           "--log_dir",
+                           "--run_mode",
+                           "--master",
+                           "--nnodes",
+                           "--rank",
+                           "--max_restart",
+                           "--job_id",
+                           "--python",
+                           "fleetrun --gpus=0,1 train",
+                           "Exit code"})
+    EXPECT_TRUE(contains(r.out, part));
+}
+
+}  // namespace
+}  // namespace fleetx::testing

@@ -1,0 +1,91 @@
+#include "tools/fleetrun_store.h"
+
+#include <optional>
+#include <thread>
+
+#include "fleetx/base/error.h"
+#include "fleetx/comm/store.h"
+
+namespace fleetx::tools {
+namespace {
+
+using comm::Milliseconds;
+
+Milliseconds to_milliseconds(double seconds) {
+  return Milliseconds(static_cast<Milliseconds::rep>(seconds * 1000));
+}
+
+class ServedStore final : public launch::ProcessStore {
+ public:
+  ServedStore(const launch::Endpoint& where, const std::string& secret, const std::string& job)
+      : server_({.listen = {where.ip, where.port}, .secret = secret, .job = job}) {}
+  launch::Endpoint endpoint() const override {
+    const comm::Endpoint endpoint = server_.endpoint();
+    return {endpoint.host, endpoint.port};
+  }
+  void abort(int rank, const std::string& host, long pid, const std::string& what) override {
+    server_.abort({.rank = rank, .host = host, .pid = pid, .what = what});
+  }
+
+ private:
+  comm::StoreServer server_;
+};
+
+class StoreLink final : public launch::Link {
+ public:
+  explicit StoreLink(const launch::LinkOptions& options) : options_(options) {
+    if (options.serve) {
+      server_.emplace(comm::StoreServer::Options{.listen = {options.where.ip, options.where.port},
+                                                 .secret = options.secret,
+                                                 .job = options.job});
+    }
+    connect();
+    watch_ = client_->on_failure(
+        [fn = options.on_failure](const comm::Failure& failure) { fn(failure.what); });
+  }
+
+  std::vector<std::string> gather(const std::string& name, const std::string& value,
+                                  double seconds) override {
+    return client_->gather(name, options_.node, options_.nodes, value, to_milliseconds(seconds));
+  }
+
+  void abort(const std::string& what) override {
+    client_->abort({.rank = options_.node, .host = options_.host, .what = what});
+  }
+
+ private:
+  void connect() {
+    const comm::Deadline deadline = comm::after(to_milliseconds(options_.seconds));
+    for (;;) {
+      try {
+        const int left = comm::left_ms(deadline);
+        client_.emplace(comm::StoreOptions{.server = {options_.where.ip, options_.where.port},
+                                           .secret = options_.secret,
+                                           .job = options_.job,
+                                           .rank = options_.node,
+                                           .host = options_.host,
+                                           .timeout = Milliseconds(left)});
+        return;
+      } catch (const Error& e) {
+        if (!options_.again || e.kind() == Error::Kind::kTimeout) throw;
+        std::this_thread::sleep_for(Milliseconds(50));
+      }
+    }
+  }
+
+  launch::LinkOptions options_;
+  std::optional<comm::StoreServer> server_;
+  std::optional<comm::StoreClient> client_;
+  comm::StoreClient::Watch watch_;
+};
+
+}  // namespace
+
+launch::Stores stores_of_comm() {
+  return {[](const launch::Endpoint& where, const std::string& secret, const std::string& job) {
+            return std::make_unique<ServedStore>(where, secret, job);
+          },
+          [](const launch::LinkOptions& options) { return std::make_unique<StoreLink>(options); }};
+}
+
+}  // namespace fleetx::tools
