@@ -1,0 +1,224 @@
+#include "fleetx/comm/communicator.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "fleetx/base/error.h"
+#include "fleetx/base/names.h"
+
+namespace fleetx::comm {
+
+std::string_view name_of(ReduceOp op) {
+  constexpr std::string_view kNames[] = {"sum", "prod", "min", "max", "average"};
+  return kNames[static_cast<size_t>(op)];
+}
+
+std::string_view name_of(CallKind kind) {
+  constexpr std::string_view kNames[] = {"all_reduce", "reduce_scatter", "all_gather",
+                                         "broadcast",  "reduce",         "all_to_all",
+                                         "barrier",    "send",           "recv"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+Call Call::all_reduce(void* data, int64_t count, DType dtype, ReduceOp op) {
+  return {CallKind::kAllReduce, data, data, count, dtype, op};
+}
+Call Call::reduce_scatter(const void* in, void* out, int64_t count, DType dtype, ReduceOp op) {
+  return {CallKind::kReduceScatter, in, out, count, dtype, op};
+}
+Call Call::all_gather(const void* in, void* out, int64_t count, DType dtype) {
+  return {CallKind::kAllGather, in, out, count, dtype};
+}
+Call Call::broadcast(void* data, int64_t count, DType dtype, int root) {
+  return {CallKind::kBroadcast, data, data, count, dtype, ReduceOp::kSum, root};
+}
+Call Call::reduce(const void* in, void* out, int64_t count, DType dtype, ReduceOp op, int root) {
+  return {CallKind::kReduce, in, out, count, dtype, op, root};
+}
+Call Call::all_to_all(const void* in, void* out, int64_t count, DType dtype) {
+  return {CallKind::kAllToAll, in, out, count, dtype};
+}
+Call Call::barrier() { return {}; }
+Call Call::send(const void* data, int64_t count, DType dtype, int to, int tag) {
+  return {CallKind::kSend, data, nullptr, count, dtype, ReduceOp::kSum, to, tag};
+}
+Call Call::recv(void* data, int64_t count, DType dtype, int from, int tag) {
+  return {CallKind::kRecv, nullptr, data, count, dtype, ReduceOp::kSum, from, tag};
+}
+Call Call::within(Milliseconds time) const {
+  Call call = *this;
+  call.timeout = time;
+  return call;
+}
+
+std::string to_string(const Call& c) {
+  std::string text(name_of(c.kind));
+  if (c.kind == CallKind::kBarrier) return text;
+  text += str(" of ", c.count, " ", name_of(c.dtype));
+  switch (c.kind) {
+    case CallKind::kAllReduce:
+    case CallKind::kReduceScatter: return text + str(" (", name_of(c.op), ")");
+    case CallKind::kReduce: return text + str(" (", name_of(c.op), ", root ", c.peer, ")");
+    case CallKind::kBroadcast: return text + str(" (root ", c.peer, ")");
+    case CallKind::kSend: return text + str(" (to ", c.peer, ", tag ", c.tag, ")");
+    case CallKind::kRecv: return text + str(" (from ", c.peer, ", tag ", c.tag, ")");
+    default: return text;
+  }
+}
+
+Communicator::Communicator(int rank, std::vector<Member> members,
+                           std::shared_ptr<StoreClient> store, Milliseconds timeout)
+    : rank_(rank), members_(std::move(members)), store_(std::move(store)), timeout_(timeout) {
+  FLEETX_CHECK(rank_ >= 0 && rank_ < size(), "rank ", rank_, " of ", size());
+}
+
+Communicator::~Communicator() = default;
+
+void Communicator::check(const Call& c) const {
+  check_arg(c.count >= 0, name_of(c.kind), ": count ", c.count, " is negative");
+  check_arg(c.dtype != DType::kBool, name_of(c.kind), ": dtype bool; use u8");
+  check_arg(c.peer >= 0 && c.peer < size(), name_of(c.kind), ": rank ", c.peer, " of a group of ",
+            size());
+  check_arg(c.tag >= 0 && c.tag < (1 << 28), name_of(c.kind), ": tag ", c.tag,
+            "; expected 0 to 2^28 - 1");
+  const bool message = c.kind == CallKind::kSend || c.kind == CallKind::kRecv;
+  check_arg(!message || c.peer != rank_, name_of(c.kind), ": rank ", rank_,
+            " sends a message to itself");
+  const bool rooted = c.kind == CallKind::kReduce;
+  const bool reads = c.kind != CallKind::kRecv && c.kind != CallKind::kBarrier && c.count > 0;
+  const bool writes = c.kind != CallKind::kSend && c.kind != CallKind::kBarrier && c.count > 0 &&
+                      (!rooted || c.peer == rank_);
+  check_arg((!reads || c.in != nullptr) && (!writes || c.out != nullptr), name_of(c.kind),
+            ": memory is null");
+}
+
+void Communicator::run(const Call& call) {
+  check(call);
+  lane_.run([&] { execute(call, next_number_++, step_); });
+}
+
+Work Communicator::start(const Call& call) {
+  check(call);
+  return lane_.start([this, call, step = step_.load()] { execute(call, next_number_++, step); });
+}
+
+void Communicator::execute(const Call& call, int64_t number, int64_t step) {
+  if (dead_)
+    fail(Error::Kind::kComm, str(to_string(call), " on rank ", rank_,
+                                 ": this group is dead and must be made anew, since ", *dead_));
+  const auto begin = Clock::now();
+  const Milliseconds timeout = call.timeout > Milliseconds::zero() ? call.timeout : timeout_;
+  // Time for the store to find out who is to blame, so that all is said within the deadline.
+  const Milliseconds reserve = store_ ? std::min(timeout / 10, Milliseconds(500)) : Milliseconds(0);
+  try {
+    perform(call, begin + timeout - reserve);
+  } catch (const PeerFailure& peer) {
+    die(peer, call, number, step, begin);
+  }
+}
+
+void Communicator::die(const PeerFailure& peer, const Call& call, int64_t number, int64_t step,
+                       Clock::time_point begin) {
+  Failure failure = peer.failure;
+  if (store_) {
+    if (const auto known = store_->failure()) {
+      failure = *known;
+    } else if (failure.hangs) {
+      failure = store_->suspect(failure);
+    } else {
+      store_->abort(failure);
+    }
+  }
+  const std::string message =
+      str(to_string(call), ", call #", number, step >= 0 ? str(" in step ", step) : "",
+          ", on rank ", members_[static_cast<size_t>(rank_)].rank, " (host ",
+          members_[static_cast<size_t>(rank_)].host, ", backend ", backend(),
+          "): ", to_string(failure), "; after ", seconds_since(begin), " s");
+  dead_ = message;
+  fail(failure.hangs ? Error::Kind::kTimeout : Error::Kind::kComm, message);
+}
+
+void Communicator::fail_gone(int member, const std::string& what) const {
+  const Member& m = members_[static_cast<size_t>(member)];
+  throw PeerFailure{{m.rank, m.host, m.pid, what, false}};
+}
+
+void Communicator::fail_hangs(int member, const std::string& what) const {
+  const Member& m = members_[static_cast<size_t>(member)];
+  throw PeerFailure{{m.rank, m.host, m.pid, what, true}};
+}
+
+void Communicator::throw_if_store_failed() const {
+  if (store_ && store_->failed()) throw PeerFailure{*store_->failure()};
+}
+
+void Communicator::all_reduce(void* data, int64_t count, DType dtype, ReduceOp op) {
+  run(Call::all_reduce(data, count, dtype, op));
+}
+void Communicator::reduce_scatter(const void* in, void* out, int64_t count, DType dtype,
+                                  ReduceOp op) {
+  run(Call::reduce_scatter(in, out, count, dtype, op));
+}
+void Communicator::all_gather(const void* in, void* out, int64_t count, DType dtype) {
+  run(Call::all_gather(in, out, count, dtype));
+}
+void Communicator::broadcast(void* data, int64_t count, DType dtype, int root) {
+  run(Call::broadcast(data, count, dtype, root));
+}
+void Communicator::reduce(const void* in, void* out, int64_t count, DType dtype, ReduceOp op,
+                          int root) {
+  run(Call::reduce(in, out, count, dtype, op, root));
+}
+void Communicator::all_to_all(const void* in, void* out, int64_t count, DType dtype) {
+  run(Call::all_to_all(in, out, count, dtype));
+}
+void Communicator::send(const void* data, int64_t count, DType dtype, int to, int tag) {
+  run(Call::send(data, count, dtype, to, tag));
+}
+void Communicator::recv(void* data, int64_t count, DType dtype, int from, int tag) {
+  run(Call::recv(data, count, dtype, from, tag));
+}
+void Communicator::barrier() { run(Call::barrier()); }
+
+std::unique_ptr<Communicator> Communicator::group(const std::vector<int>& ranks) {
+  std::vector<std::string> names;
+  bool inside = false;
+  for (const int r : ranks) {
+    check_arg(r >= 0 && r < size(), "group: rank ", r, " of a group of ", size());
+    check_arg(std::count(ranks.begin(), ranks.end(), r) == 1, "group: rank ", r, " twice");
+    inside = inside || r == rank_;
+    names.push_back(std::to_string(members_[static_cast<size_t>(r)].rank));
+  }
+  check_arg(inside, "group: rank ", rank_, " makes a group that it is not in");
+  const std::string name = join(names, "-");
+  std::unique_ptr<Communicator> made;
+  lane_.run([&] {  // after the calls that were started: the others may be in them
+    int times = 0;
+    for (auto& [known, count] : groups_made_)
+      if (known == name) times = ++count;
+    if (times == 0) groups_made_.emplace_back(name, 0);
+    made = make_group(ranks, str(name, "#", times));
+  });
+  return made;
+}
+
+std::unique_ptr<Communicator> Communicator::split(int color) {
+  std::vector<int32_t> colors(static_cast<size_t>(size()));
+  const int32_t mine = color;
+  all_gather(&mine, colors.data(), 1, DType::kI32);
+  if (color < 0) return nullptr;
+  std::vector<int> ranks;
+  for (int r = 0; r < size(); ++r)
+    if (colors[static_cast<size_t>(r)] == color) ranks.push_back(r);
+  return group(ranks);
+}
+
+std::shared_ptr<void> Communicator::allocate(size_t bytes) {
+  const size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
+  void* memory = std::aligned_alloc(64, rounded);
+  if (memory == nullptr) throw std::bad_alloc();
+  std::memset(memory, 0, rounded);
+  return {memory, &std::free};
+}
+
+}  // namespace fleetx::comm

@@ -1,0 +1,186 @@
+// libfleetx_mpi: the only file that sees MPI.
+#include <mpi.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "fleetx/base/error.h"
+#include "fleetx/comm/exchange.h"
+#include "fleetx/comm/mpi.h"
+
+namespace fleetx::comm {
+namespace {
+
+// One lock for all calls: MPI need not be thread-safe, and no call below blocks.
+std::mutex mpi_mutex;
+bool failed = false;  // MPI_Finalize would wait for the dead
+
+void finalize() {
+  int done = 0;
+  MPI_Finalized(&done);
+  if (!done && !failed) MPI_Finalize();
+}
+
+void start_mpi() {
+  int running = 0;
+  MPI_Initialized(&running);
+  if (running) return;
+  int level = 0;
+  check_arg(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) == MPI_SUCCESS &&
+                level >= MPI_THREAD_SERIALIZED,
+            "mpi: MPI_Init_thread does not allow calls from several threads");
+  std::atexit(finalize);
+}
+
+std::string reason(int code) {
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return text;
+}
+
+class Mpi final : public Exchange {
+ public:
+  Mpi(int rank, std::vector<Member> members, std::shared_ptr<StoreClient> store,
+      Milliseconds timeout, MPI_Comm comm)
+      : Exchange(rank, std::move(members), std::move(store), timeout), comm_(comm) {}
+  ~Mpi() override {
+    stop_lane();
+    finish_letters(after(Milliseconds(2'000)));
+    std::scoped_lock lock(mpi_mutex);
+    if (!failed) MPI_Comm_free(&comm_);
+  }
+
+  std::string_view backend() const override { return "mpi"; }
+
+ private:
+  class OneTransfer final : public Transfer {
+   public:
+    OneTransfer(Mpi& owner, int peer) : owner_(owner), peer_(peer) {}
+    ~OneTransfer() override {
+      std::scoped_lock lock(mpi_mutex);
+      if (request != MPI_REQUEST_NULL && !failed) MPI_Cancel(&request);
+    }
+
+    void check(int code) {
+      if (code == MPI_SUCCESS) return;
+      failed = true;
+      owner_.fail_gone(peer_, "is lost: " + reason(code));
+    }
+
+    void wait(Deadline deadline) override {
+      for (int round = 0;; ++round) {
+        {
+          std::scoped_lock lock(mpi_mutex);
+          int done = 0;
+          check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+          if (done) return;
+        }
+        if (round % 64 != 63) continue;
+        std::this_thread::yield();
+        if (owner_.store() && owner_.store()->failed()) {
+          failed = true;
+          owner_.throw_if_store_failed();
+        }
+        if (Clock::now() < deadline) continue;
+        failed = true;
+        owner_.fail_hangs(peer_, "did not answer in time");
+      }
+    }
+
+    MPI_Request request = MPI_REQUEST_NULL;
+
+   private:
+    Mpi& owner_;
+    int peer_;
+  };
+  friend class OneTransfer;
+
+  // Labels of collectives have bit 47; the last 27 bits of their number are enough, since few are
+  // under way at once.
+  static int tag_of(uint64_t label) {
+    const bool collective = label >> 47 & 1;
+    return collective ? static_cast<int>(1 << 30 | (label & ((1 << 27) - 1)))
+                      : static_cast<int>(label);
+  }
+
+  static int count_of(size_t bytes) {
+    check_arg(bytes <= size_t{1} << 30, "mpi: a message of ", bytes, " bytes; at most 1 GB");
+    return static_cast<int>(bytes);
+  }
+
+  std::unique_ptr<Transfer> post_send(int peer, uint64_t label, const void* data,
+                                      size_t bytes) override {
+    auto t = std::make_unique<OneTransfer>(*this, peer);
+    std::scoped_lock lock(mpi_mutex);
+    t->check(MPI_Isend(data, count_of(bytes), MPI_BYTE, peer, tag_of(label), comm_, &t->request));
+    return t;
+  }
+  std::unique_ptr<Transfer> post_receive(int peer, uint64_t label, void* data,
+                                         size_t bytes) override {
+    auto t = std::make_unique<OneTransfer>(*this, peer);
+    std::scoped_lock lock(mpi_mutex);
+    t->check(MPI_Irecv(data, count_of(bytes), MPI_BYTE, peer, tag_of(label), comm_, &t->request));
+    return t;
+  }
+
+  std::unique_ptr<Communicator> make_group(const std::vector<int>& ranks,
+                                           const std::string& name) override {
+    std::vector<Member> some;
+    int own_rank = 0;
+    for (const int r : ranks) {
+      if (r == rank()) own_rank = static_cast<int>(some.size());
+      some.push_back(members()[static_cast<size_t>(r)]);
+    }
+    std::scoped_lock lock(mpi_mutex);
+    MPI_Group all, part;
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_group(comm_, &all);
+    MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &part);
+    const int tag = static_cast<int>(std::hash<std::string>{}(name) & ((1 << 27) - 1)) | 1 << 29;
+    const int code = MPI_Comm_create_group(comm_, part, tag, &made);
+    MPI_Group_free(&part);
+    MPI_Group_free(&all);
+    if (code != MPI_SUCCESS) fail(Error::Kind::kComm, "mpi: no group: " + reason(code));
+    MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    return std::make_unique<Mpi>(own_rank, some, store(), timeout(), made);
+  }
+
+  MPI_Comm comm_;
+};
+
+// Host names and process ids of all ranks.
+std::vector<Member> introduce(MPI_Comm comm, int size) {
+  struct Card {
+    char host[MPI_MAX_PROCESSOR_NAME];
+    int64_t pid;
+  };
+  Card mine{};
+  int length = 0;
+  MPI_Get_processor_name(mine.host, &length);
+  mine.pid = getpid();
+  std::vector<Card> cards(static_cast<size_t>(size));
+  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
+  std::vector<Member> members;
+  for (const Card& c : cards) members.push_back({static_cast<int>(members.size()), c.host, c.pid});
+  return members;
+}
+
+}  // namespace
+}  // namespace fleetx::comm
+
+fleetx::comm::Communicator* fleetx_make_mpi(const fleetx::comm::CommOptions* options) {
+  using namespace fleetx::comm;
+  std::scoped_lock lock(mpi_mutex);
+  start_mpi();
+  int rank = 0, size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  fleetx::check_arg(rank == options->rank && size == options->size, "mpi: this is rank ", rank,
+                    " of ", size, " for MPI, rank ", options->rank, " of ", options->size,
+                    " for the program; start it with mpirun or srun");
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  return new Mpi(rank, introduce(comm, size), options->store, options->timeout, comm);
+}

@@ -1,0 +1,169 @@
+#include "fleetx/comm/reduce.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include "fleetx/base/error.h"
+#include "fleetx/base/simd.h"
+
+namespace fleetx::comm {
+namespace {
+
+// A block of each source stays in the first cache while it is summed.
+constexpr int64_t kBlock = 1024;
+
+template <class T>
+struct SumOf : std::type_identity<T> {};
+template <>
+struct SumOf<Half> : std::type_identity<float> {};
+template <>
+struct SumOf<BFloat16> : std::type_identity<float> {};
+template <>
+struct SumOf<uint8_t> : std::type_identity<int32_t> {};
+template <>
+struct SumOf<bool> : std::type_identity<bool> {};
+template <class T>
+using Sum = typename SumOf<T>::type;
+
+template <ReduceOp op, class A>
+A combine(A a, A b) {
+  if constexpr (op == ReduceOp::kProd)
+    return static_cast<A>(a * b);
+  else if constexpr (op == ReduceOp::kMin)
+    return b < a ? b : a;
+  else if constexpr (op == ReduceOp::kMax)
+    return a < b ? b : a;
+  else
+    return static_cast<A>(a + b);
+}
+
+// Integers wrap around, as the hardware does, without being undefined.
+template <class T>
+using Wrapping = typename std::conditional_t<std::is_integral_v<T> && std::is_signed_v<T>,
+                                             std::make_unsigned<T>, std::type_identity<T>>::type;
+
+template <ReduceOp op, class A>
+A accumulate(A a, A b) {
+  if constexpr (op == ReduceOp::kMin || op == ReduceOp::kMax)
+    return combine<op>(a, b);
+  else
+    return static_cast<A>(combine<op>(static_cast<Wrapping<A>>(a), static_cast<Wrapping<A>>(b)));
+}
+
+template <class A>
+A divide(A a, int divisor) {
+  if constexpr (std::is_integral_v<A>)
+    return static_cast<A>(a / divisor);
+  else
+    return a / static_cast<A>(divisor);
+}
+
+// The case of two ranks on one host, by far the most frequent.
+template <class T, ReduceOp op>
+void reduce_two(const T* a, const T* b, T* x, T* y, int64_t count, int divisor) {
+  using A = Sum<T>;
+  vectorized([=] {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) {
+      A sum = accumulate<op>(static_cast<A>(a[i]), static_cast<A>(b[i]));
+      if constexpr (op == ReduceOp::kAverage) sum = divide(sum, divisor);
+      x[i] = y[i] = static_cast<T>(sum);
+    }
+  });
+}
+
+template <class T, ReduceOp op>
+void reduce_block(std::span<const void* const> sources, std::span<void* const> destinations,
+                  int64_t begin, int64_t count, int divisor) {
+  using A = Sum<T>;
+  alignas(64) A sum[kBlock];
+  const size_t n = sources.size();
+  const auto source = [&](size_t i) { return static_cast<const T*>(sources[i]) + begin; };
+  vectorized([=, out = &sum[0], first = source(0)] {
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<A>(first[i]);
+  });
+  for (size_t s = 1; s < n; ++s)
+    vectorized([=, out = &sum[0], next = source(s)] {
+      for (int64_t i = 0; i < count; ++i) out[i] = accumulate<op>(out[i], static_cast<A>(next[i]));
+    });
+  if constexpr (op == ReduceOp::kAverage)
+    vectorized([=, out = &sum[0]] {
+      for (int64_t i = 0; i < count; ++i) out[i] = divide(out[i], divisor);
+    });
+  for (void* destination : destinations)
+    vectorized([=, from = &sum[0], out = static_cast<T*>(destination) + begin] {
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(from[i]);
+    });
+}
+
+template <class T, ReduceOp op>
+void reduce_all(std::span<const void* const> sources, std::span<void* const> destinations,
+                int64_t count, int divisor) {
+  if (sources.size() == 2 && (destinations.size() == 1 || destinations.size() == 2))
+    return reduce_two<T, op>(static_cast<const T*>(sources[0]), static_cast<const T*>(sources[1]),
+                             static_cast<T*>(destinations.front()),
+                             static_cast<T*>(destinations.back()), count, divisor);
+  for (int64_t begin = 0; begin < count; begin += kBlock)
+    reduce_block<T, op>(sources, destinations, begin, std::min(kBlock, count - begin), divisor);
+}
+
+template <class T>
+void reduce_type(ReduceOp op, std::span<const void* const> sources,
+                 std::span<void* const> destinations, int64_t count, int divisor) {
+  switch (op) {
+    case ReduceOp::kSum: return reduce_all<T, ReduceOp::kSum>(sources, destinations, count, 1);
+    case ReduceOp::kProd: return reduce_all<T, ReduceOp::kProd>(sources, destinations, count, 1);
+    case ReduceOp::kMin: return reduce_all<T, ReduceOp::kMin>(sources, destinations, count, 1);
+    case ReduceOp::kMax: return reduce_all<T, ReduceOp::kMax>(sources, destinations, count, 1);
+    case ReduceOp::kAverage:
+      return reduce_all<T, ReduceOp::kAverage>(sources, destinations, count, divisor);
+  }
+}
+
+}  // namespace
+
+void reduce_vectors(DType dtype, ReduceOp op, std::span<const void* const> sources,
+                    std::span<void* const> destinations, int64_t count, int divisor) {
+  if (count == 0) return;
+  with_type(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!std::is_same_v<T, bool>)
+      reduce_type<T>(op, sources, destinations, count, divisor);
+  });
+}
+
+DType sum_type(DType dtype) {
+  DType sum = dtype;
+  with_type(dtype, [&](auto zero) { sum = DTypeOf<Sum<decltype(zero)>>::value; });
+  return sum;
+}
+
+void convert(DType from_type, const void* from, DType to_type, void* to, int64_t count) {
+  with_type(from_type, [&](auto a) {
+    with_type(to_type, [&](auto b) {
+      using A = decltype(a);
+      using B = decltype(b);
+      if constexpr (std::is_same_v<Sum<A>, B> || std::is_same_v<A, Sum<B>>)
+        vectorized([=, in = static_cast<const A*>(from), out = static_cast<B*>(to)] {
+          for (int64_t i = 0; i < count; ++i) out[i] = static_cast<B>(in[i]);
+        });
+      else
+        FLEETX_CHECK(false, "from ", name_of(from_type), " to ", name_of(to_type));
+    });
+  });
+}
+
+void copy(void* to, const void* from, size_t bytes) {
+  if (to == from || bytes == 0) return;
+  if (bytes < 256) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  vectorized(
+      [=, out = static_cast<unsigned char*>(to), in = static_cast<const unsigned char*>(from)] {
+#pragma GCC ivdep
+        for (size_t i = 0; i < bytes; ++i) out[i] = in[i];
+      });
+}
+
+}  // namespace fleetx::comm

@@ -1,0 +1,43 @@
+#include "fleetx/comm/shared_memory.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace fleetx::comm {
+
+size_t SharedMemory::bytes(int size) {
+  return slot_offset(size) + static_cast<size_t>(size) * static_cast<size_t>(size) * sizeof(Ring);
+}
+
+void sleep_on(std::atomic<uint32_t>& bell, uint32_t value, Milliseconds time) {
+  const timespec wait{time.count() / 1000, (time.count() % 1000) * 1'000'000};
+  syscall(SYS_futex, &bell, FUTEX_WAIT, value, &wait, nullptr, 0);
+}
+
+void ring(Slot& slot) {
+  if (slot.asleep.load(std::memory_order_relaxed) == 0) return;
+  slot.bell.fetch_add(1);
+  syscall(SYS_futex, &slot.bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+void record(FailureRecord& record, const Failure& failure) {
+  uint32_t none = 0;
+  if (!record.state.compare_exchange_strong(none, 1)) return;
+  record.rank = failure.rank;
+  record.pid = failure.pid;
+  record.hangs = failure.hangs;
+  std::strncpy(record.host, failure.host.c_str(), sizeof record.host - 1);
+  std::strncpy(record.what, failure.what.c_str(), sizeof record.what - 1);
+  record.state = 2;
+}
+
+std::optional<Failure> recorded(const FailureRecord& record) {
+  if (record.state != 2) return std::nullopt;
+  return Failure{record.rank, record.host, record.pid, record.what, record.hangs != 0};
+}
+
+}  // namespace fleetx::comm
