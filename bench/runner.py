@@ -3,9 +3,11 @@ import json
 import math
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench/peers"
@@ -13,7 +15,7 @@ SETUP = "bench/setup-peers.sh"
 
 # How each library is told to go no further than AVX2.
 AVX2_ONLY = {"FLEETX_MAX_ISA": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2",
-             "MKL_ENABLE_INSTRUCTIONS": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "TORCHINDUCTOR_CPP_SIMDLEN": "256"}
+             "MKL_ENABLE_INSTRUCTIONS": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 
 
 class Failed(Exception):
@@ -52,6 +54,7 @@ class Runner:
         if len(cores) < case.threads:
             raise Failed(f"{case.threads} threads, but this process may use {len(cores)} core(s)")
         count = str(case.threads)
+        usage = Usage(cores)
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True,
             env={**self.env, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count},
@@ -68,7 +71,26 @@ class Runner:
         loss = line.get("loss")
         if loss is not None and not math.isfinite(loss):
             raise Failed(f"the loss became {loss}")
-        return {"steps_per_s": 1 / line["best_s"], **line}
+        return {"steps_per_s": 1 / line["best_s"], "others": usage.of_others(), **line}
+
+
+class Usage:
+    """How much of some cores other programs take while one of ours runs there."""
+
+    def __init__(self, cores):
+        self.cores = cores
+        self.start = self._now()
+
+    def of_others(self):
+        wall, busy, own = (now - then for now, then in zip(self._now(), self.start))
+        return max(0.0, (busy - own) / (wall * len(self.cores)))
+
+    def _now(self):
+        names = {f"cpu{core}" for core in self.cores}
+        lines = (line.split() for line in pathlib.Path("/proc/stat").read_text().splitlines())
+        ticks = sum(sum(map(int, [*line[1:4], *line[6:9]])) for line in lines if line[0] in names)
+        own = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), own.ru_utime + own.ru_stime
 
 
 def end(process):
