@@ -16,6 +16,7 @@ class Figure:
     isa: str = ""
     modes: dict = field(default_factory=dict)  # of the peer: mode -> best value so far
     version: str = ""
+    disturbed: bool = False  # other programs were busy on the same cores
     notes: list = field(default_factory=list)  # what went wrong
 
     def add_ours(self, line):
@@ -80,12 +81,14 @@ class Figure:
             "peer_name": self.peer_name, "unit": self.case.unit, "ratio": rounded(self.ratio), "asked": self.asked,
             "model": self.case.model, "batch": self.case.batch, "threads": self.case.threads, "isa": self.isa,
             "gflops": rounded(self.gflops), "verdict": self.verdict,
-            "modes": {mode: rounded(value) for mode, value in self.modes.items()}, "notes": self.notes,
+            "modes": {mode: rounded(value) for mode, value in self.modes.items()}, "disturbed": self.disturbed,
+            "notes": self.notes,
         })
 
     def row(self):
         return [str(self.case), f"{text(self.ours)} {self.case.unit}", text(self.modes.get(self.mode)), self.peer_name,
-                text(self.ratio), self.asked or "-", self.verdict]
+                text(self.ratio), self.asked or "-",
+                self.verdict + " (disturbed)" * self.disturbed]
 
 
 def rounded(x):
