@@ -126,6 +126,8 @@ void check(const Options& o) {
             o.job_id.value_or(""), "': a job's name has no spaces, commas or slashes");
   check_arg(!(o.ips && (o.master || o.nnodes || o.rank)),
             "--ips lists the machines already; leave out --master, --nnodes and --rank");
+  check_arg(o.master || o.nnodes.value_or("1") == "1", "--nnodes=", o.nnodes.value_or(""),
+            " needs --master=ip:port, where the machines meet (or list them with --ips)");
   check_arg(o.master || !o.rank, "--rank is the number of this machine in a job with --master");
   check_arg(!o.log_dir || !o.log_dir->empty(), "--log_dir is empty; name a folder");
   if (mode_of(o) != Mode::kParameterServer) return;

@@ -165,7 +165,7 @@ void plan_collective(const Options& o, const Environment& environment, const Hos
   plan.nodes = static_cast<int>(cluster.ips.size());
   const int per_node = static_cast<int>(slots.size());
   check_arg(cluster.first_port + per_node <= kMostPort, "FLAGS_START_PORT=", cluster.first_port,
-            " leaves no room for ", per_node + 1, " ports up to ", kMostPort);
+            " leaves no room for ", per_node, " ports up to ", kMostPort);
   const std::vector<Share> shares = share_cores(host.cores, per_node);
   for (int node = 0; node < plan.nodes; ++node)
     for (int i = 0; i < per_node; ++i) {
@@ -183,8 +183,10 @@ void plan_collective(const Options& o, const Environment& environment, const Hos
                 .given[static_cast<size_t>(node) * cluster.given_per_node + static_cast<size_t>(i)];
       plan.processes.push_back(process);
     }
-  const int port = plan.nodes > 1 && cluster.first_port != 0 ? cluster.first_port + per_node : 0;
-  plan.store = {cluster.ips[0], port};
+  const int meeting_port = (cluster.first_port > 1 ? cluster.first_port : kServerStartPort) - 1;
+  // Before the workers' ports, so that machines that were asked for different numbers of workers
+  // meet there too, and find out.
+  plan.store = {cluster.ips[0], plan.nodes > 1 ? meeting_port : 0};
 }
 
 // Endpoints of one role from its list or its number.

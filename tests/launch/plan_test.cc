@@ -132,7 +132,7 @@ TEST(Plan, TwoMachinesStartedWithTheSameCommand) {
       {"10.0.0.1", 6070}, {"10.0.0.1", 6071}, {"10.0.0.2", 6070}, {"10.0.0.2", 6071}};
   EXPECT_EQ(first.endpoints(JobRole::kWorker), expected);
   EXPECT_EQ(second.endpoints(JobRole::kWorker), expected);
-  EXPECT_EQ(second.store, (Endpoint{"10.0.0.1", 6072}));
+  EXPECT_EQ(second.store, (Endpoint{"10.0.0.1", 6069}));
   EXPECT_EQ(second.processes[3].log_name(), "workerlog.1");
   const JobPlan other = make_plan(options, {{"FLAGS_START_PORT", "7000"}}, kFirst);
   EXPECT_EQ(other.processes[3].endpoint, (Endpoint{"10.0.0.2", 7001}));

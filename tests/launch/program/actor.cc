@@ -1,17 +1,18 @@
 // A process of a job that behaves as its arguments say, to try the launcher:
 //   actor WHO HOW WHEN      WHO acts (worker0, server0, all), the others work until they are told
 //                           to end; WHEN: start, or during (after all have met)
-// HOW: exit:N, signal:N, hang (ignores SIGTERM), daemon (leaves a process behind and ends), done,
-// meet (meets all workers in the store and ends)
+// HOW: exit:N, signal:N, hang (ignores SIGTERM), daemon (leaves a process behind and ends),
+// daemon-and-work (does not end), done (workers end), meet (all meet in the store and end), listen
+// (the same, after it has listened on the socket it inherited), describe (says where it is)
+#include <netinet/in.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <sstream>
 #include <string>
 
 #include "fleetx/base/job_env.h"
@@ -52,14 +53,37 @@ void leave_daemon() {
     signal(number, SIG_DFL);
     raise(number);
   }
-  if (how == "daemon") leave_daemon();
-  if (how == "hang") sleep_for_ever();
+  if (how.starts_with("daemon")) leave_daemon();
+  if (how == "hang" || how == "daemon-and-work") sleep_for_ever();
   std::_Exit(0);
 }
 
+// Workers meet each other; a server waits until they have.
 void meet(const JobEnv& job) {
-  fleetx::comm::StoreClient store(fleetx::comm::store_options_from_env(job.rank));
-  store.barrier("meet", job.rank, job.world);
+  const bool worker = job.role == JobRole::kWorker;
+  fleetx::comm::StoreClient store(fleetx::comm::store_options_from_env(worker ? job.rank : -1));
+  if (worker) store.barrier("meet", job.rank, job.world);
+  if (worker && job.rank == 0) store.set("met", "");
+  if (!worker) store.wait("met");
+}
+
+void describe(const JobEnv& job) {
+  const char* const starters[] = {"nobody", "fleetrun", "mpi", "slurm"};
+  std::ostringstream text;
+  text << starters[static_cast<int>(job.started_by)] << " rank " << job.rank << " of " << job.world
+       << ", local " << job.local_rank << " of " << job.local_world << ", node " << job.node
+       << " of " << job.nodes << ", job " << job.job_id;
+  say(text.str());
+}
+
+// 0 where the inherited socket is the process's own endpoint and can listen.
+int listen_on_inherited(const JobEnv& job) {
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  if (!job.listen_fd || listen(*job.listen_fd, 8) != 0) return 1;
+  getsockname(*job.listen_fd, reinterpret_cast<sockaddr*>(&address), &length);
+  const std::string port = ":" + std::to_string(ntohs(address.sin_port));
+  return job.endpoint.ends_with(port) ? 0 : 2;
 }
 
 }  // namespace
@@ -71,12 +95,18 @@ int main(int argc, char** argv) {
   const bool worker = job.role == JobRole::kWorker;
   const std::string me = (worker ? "worker" : "server") + std::to_string(job.rank);
   const bool acts = who == me || who == "all";
+  if (how == "describe") {
+    describe(job);
+    return 0;
+  }
   say(me + " pid " + std::to_string(getpid()));
   if (how == "hang") signal(SIGTERM, SIG_IGN);
   if (acts && when == "start") act(how);
-  if (worker) meet(job);
-  if (worker) say("met");
-  if (acts && how != "meet") act(how);
-  if (how == "meet" || (how == "done" && worker)) return 0;
+  if (how == "listen" && listen_on_inherited(job) != 0) return 98;
+  meet(job);
+  say("met");
+  const bool meets = how == "meet" || how == "listen";
+  if (acts && !meets) act(how);
+  if (meets || (how == "done" && worker)) return 0;
   sleep_for_ever();
 }
