@@ -191,9 +191,8 @@ TEST(Fleetrun, FirstFailureIsNamedWithItsLastLines) {
 
 TEST(Fleetrun, RestartsTheWholeJob) {
   const std::string script =
-      "echo attempt $FLEETX_RESTART; [ $FLEETX_RESTART = 2 ] || [ $PADDLE_TRAINER_ID = 0 ] || exit "
-      "5; "
-      "[ $FLEETX_RESTART = 2 ] || sleep 60";
+      "echo attempt $FLEETX_RESTART; [ $FLEETX_RESTART = 2 ] && exit 0; "
+      "[ $PADDLE_TRAINER_ID = 1 ] && sleep 0.2 && exit 5; sleep 60";
   Fleetrun run({"--nproc_per_node=2", "--max_restart=2", "/bin/sh", "-c", script});
   const FleetrunResult r = run.wait();
   EXPECT_EQ(r.code, 0) << r.err;
