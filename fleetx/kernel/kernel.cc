@@ -19,14 +19,14 @@ size_t Desc::bytes() const {
 }
 
 Prepare::Prepare(const ir::Op& op, std::vector<Desc> inputs, std::vector<Desc> outputs,
-                 uint64_t seed, bool keep_plain)
+                 uint64_t seed, Without without)
     : op_(op),
       in_(std::move(inputs)),
       out_(std::move(outputs)),
       wanted_(in_.size()),
       made_(out_.size()),
       seed_(seed),
-      keep_plain_(keep_plain) {}
+      without_(without) {}
 
 int Prepare::input_position(std::string_view slot, size_t i) const {
   const int s = op_.def->input_index(slot);

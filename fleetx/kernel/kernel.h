@@ -63,10 +63,16 @@ struct RandomStream {
   Philox at(uint64_t step) const { return {seed, mix(op, step)}; }
 };
 
+// What the plan was asked to do without.
+struct Without {
+  bool layout = false;    // row-major layouts only
+  bool winograd = false;  // convolutions by their definition only
+};
+
 class Prepare {
  public:
   Prepare(const ir::Op& op, std::vector<Desc> inputs, std::vector<Desc> outputs, uint64_t seed,
-          bool keep_plain);
+          Without without);
 
   const ir::Op& op() const { return op_; }
   template <class T>
@@ -95,8 +101,7 @@ class Prepare {
   // Memory that this kernel may use during run; it keeps nothing from one run to the next.
   Slot scratch(size_t bytes);
 
-  // The plan was asked to use row-major layouts only (pass "layout" is skipped).
-  bool keep_plain() const { return keep_plain_; }
+  const Without& without() const { return without_; }
   // Seed and stream of this op's random numbers: op attribute `seed`, else the program's; name of
   // its first output.
   RandomStream random_stream() const;
@@ -116,7 +121,7 @@ class Prepare {
   std::vector<Layout> wanted_, made_;
   std::vector<size_t> scratch_;
   uint64_t seed_;
-  bool keep_plain_;
+  Without without_;
 };
 
 // The pointers of one step: inputs, outputs, scratch.

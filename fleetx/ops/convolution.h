@@ -59,8 +59,8 @@ struct ConvChoice {
 };
 
 // Tries the wishes in turn, and then the last one with row-major for what it leaves open: the first
-// that gives fast code wins, else the first that can be had at all. With keep_plain only the
-// row-major one is tried.
+// that gives fast code wins, else the first that can be had at all. Without layouts only the
+// row-major one is tried. Winograd's algorithm comes first where it pays and oneDNN has it.
 ConvChoice choose(const kernel::Prepare& p, ConvPass pass, const Convolution& c,
                   std::vector<ConvLayouts> wishes, ConvOptions options = {});
 

@@ -19,7 +19,7 @@ using kernel::Desc;
 
 namespace {
 
-constexpr const char* kPhases[] = {"layout", "inplace", "memory"};
+constexpr const char* kPhases[] = {"layout", "winograd", "inplace", "memory"};
 
 bool dims_fit(const Shape& declared, const Shape& got) {
   if (declared.rank() != got.rank()) return false;
@@ -267,7 +267,8 @@ class Planner {
       }
     }
     check_arg(op.def->make_kernel != nullptr, ir::describe(op), "has no kernel");
-    kernel::Prepare prepare(op, ins, outs, plan_->program_.seed(), skipped("layout"));
+    kernel::Prepare prepare(op, ins, outs, plan_->program_.seed(),
+                            {.layout = skipped("layout"), .winograd = skipped("winograd")});
     Step step;
     step.label = op.type();
     step.description = ir::describe(op);

@@ -25,7 +25,7 @@ struct Merged {
     std::copy(values.begin(), values.end(), rows.values);
 
     ir::Op op;
-    kernel::Prepare p(op, {}, {}, 0, false);
+    kernel::Prepare p(op, {}, {}, 0, {});
     const MergeRows merge(p, capacity, width);
     std::vector<Buffer> scratch;
     std::vector<void*> pointers;
