@@ -95,56 +95,70 @@ class BatchNorm final : public kernel::Kernel {
         coefficients_(p.scratch(static_cast<size_t>(3 * c_.padded()) * 4)) {}
 
   void run(const kernel::Run& r) override {
-    if (!global_) measure_strips(r);
-    // Channels of the padding get zero coefficients, so that out is zero there too.
-    float* shift = r.out<float>(coefficients_);
-    float* factor = shift + c_.padded();
-    float* bias = factor + c_.padded();
-    std::fill(shift, shift + 3 * c_.padded(), 0.0f);
-    for (int64_t c = 0; c < c_.channels; ++c) {
-      double mean = r.in<float>(mean_)[c], variance = r.in<float>(variance_)[c];
-      double new_mean = mean, new_variance = variance;
-      if (!global_) {
-        combine(r, c, &mean, &variance);
-        new_mean = momentum_ * new_mean + (1 - momentum_) * mean;
-        new_variance = momentum_ * new_variance + (1 - momentum_) * variance;
-      }
-      const double inv_std = 1.0 / std::sqrt(variance + epsilon_);
-      r.out<float>(mean_out_)[c] = static_cast<float>(new_mean);
-      r.out<float>(variance_out_)[c] = static_cast<float>(new_variance);
-      shift[c] = r.out<float>(saved_mean_)[c] = static_cast<float>(mean);
-      r.out<float>(saved_inv_std_)[c] = static_cast<float>(inv_std);
-      factor[c] = static_cast<float>(inv_std) * r.in<float>(scale_)[c];
-      bias[c] = r.in<float>(bias_)[c];
-    }
-    const float* x = r.in<float>(x_);
-    float* out = r.out<float>(out_);
-    strips_.for_each([=, floor = floor_](const Strip& s, auto lanes) {
-      const float *m = shift + s.channel, *f = factor + s.channel, *b = bias + s.channel;
-      map_strip(s, lanes, [=](int64_t i, int l) {
-        const float y = (x[i] - m[l]) * f[l] + b[l];
-        out[i] = y < floor ? floor : y;
-      });
-    });
+    // A large result is gone from the caches before anyone reads it. (In place it is there now.)
+    const bool large = c_.batch * c_.padded() * c_.spatial > kLarge && c_.block % 8 == 0;
+    large&& r.raw(out_) != r.raw(x_) ? run_as<true>(r) : run_as<false>(r);
   }
   std::string_view implementation() const override { return "own:channels"; }
 
  private:
-  // Mean and sum of squared distances from it, of every strip: the second walk finds it in cache.
-  void measure_strips(const kernel::Run& r) {
-    const float* x = r.in<float>(x_);
-    float* partial = r.out<float>(partial_);
+  static constexpr int64_t kLarge = 1 << 18;  // elements
+
+  template <bool kStream>
+  void run_as(const kernel::Run& r) {
+    // Channels of the padding get zero coefficients, so that out is zero there too.
     const int64_t padded = c_.padded();
-    strips_.for_each([=](const Strip& s, auto lanes) {
-      float* mean = partial + 2 * s.piece * padded + s.channel;
-      float* squares = mean + padded;
-      sum_strip(s, lanes, mean, [=](int64_t i, int) { return x[i]; });
-      for (int l = 0; l < lanes; ++l) mean[l] /= static_cast<float>(s.rows);
-      float m[Strips::kMaxLanes] = {};
-      std::copy(mean, mean + lanes, m);
-      sum_strip(s, lanes, squares,
-                [x, m](int64_t i, int l) { return (x[i] - m[l]) * (x[i] - m[l]); });
-    });
+    float* shift = r.out<float>(coefficients_);
+    float *factor = shift + padded, *bias = factor + padded;
+    std::fill(shift, shift + 3 * padded, 0.0f);
+    const float* x = r.in<float>(x_);
+    float *out = r.out<float>(out_), *partial = r.out<float>(partial_);
+    // Sum of distances from the first row and of their squares: one walk, and nothing cancels.
+    const auto measure = [=](const Strip& s, auto lanes) {
+      float* sum = partial + 2 * s.piece * padded + s.channel;
+      sum_two(s, lanes, sum, sum + padded, [=, first = x + s.offset]<class T>(T, int64_t i, int l) {
+        const T away = load<T>(x + i) - load<T>(first + l);
+        return Two<T>{away, away * away};
+      });
+      for (int l = 0; l < lanes; ++l) {
+        const float mean = sum[l] / static_cast<float>(s.rows);
+        sum[padded + l] -= mean * sum[l];
+        sum[l] = x[s.offset + l] + mean;
+      }
+    };
+    const auto settle = [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) settle_channel(r, c, shift, factor, bias);
+    };
+    const auto apply = [=, floor = floor_](const Strip& s, auto lanes) {
+      const float *m = shift + s.channel, *f = factor + s.channel, *b = bias + s.channel;
+      map_vectors(s, lanes, [=]<class T>(T, int64_t i, int l) {
+        const T y = (load<T>(x + i) - load<T>(m + l)) * load<T>(f + l) + load<T>(b + l);
+        store<kStream>(out + i, T(y < floor ? T{} + floor : y));
+      });
+      if (kStream) finish_streams();
+    };
+    if (!global_) return strips_.sweep(measure, settle, apply);
+    settle(0, c_.channels);
+    strips_.for_each(apply);
+  }
+
+  // From the measured strips, or the running statistics, to what the second walk needs.
+  void settle_channel(const kernel::Run& r, int64_t c, float* shift, float* factor,
+                      float* bias) const {
+    double mean = r.in<float>(mean_)[c], variance = r.in<float>(variance_)[c];
+    double new_mean = mean, new_variance = variance;
+    if (!global_) {
+      combine(r, c, &mean, &variance);
+      new_mean = momentum_ * new_mean + (1 - momentum_) * mean;
+      new_variance = momentum_ * new_variance + (1 - momentum_) * variance;
+    }
+    const double inv_std = 1.0 / std::sqrt(variance + epsilon_);
+    r.out<float>(mean_out_)[c] = static_cast<float>(new_mean);
+    r.out<float>(variance_out_)[c] = static_cast<float>(new_variance);
+    shift[c] = r.out<float>(saved_mean_)[c] = static_cast<float>(mean);
+    r.out<float>(saved_inv_std_)[c] = static_cast<float>(inv_std);
+    factor[c] = static_cast<float>(inv_std) * r.in<float>(scale_)[c];
+    bias[c] = r.in<float>(bias_)[c];
   }
   // Chan, Golub, LeVeque: the variance of the whole from those of its parts.
   void combine(const kernel::Run& r, int64_t channel, double* mean, double* variance) const {
@@ -224,45 +238,59 @@ class BatchNormGrad final : public kernel::Kernel {
       bias[c] = r.in<float>(bias_)[c];
     }
     const float *x = r.in<float>(x_), *dout = r.in<float>(dout_);
-    float* partial = r.out<float>(partial_);
-    const bool sums = !global_ || dscale_ || dbias_;
-    if (sums) {
-      strips_.for_each([=](const Strip& s, auto lanes) {
-        const float *m = shift + s.channel, *f = factor + s.channel, *b = bias + s.channel;
-        float* to = partial + 2 * s.piece * padded + s.channel;
-        const auto passed = [=](int64_t i, int l) {
-          return !kRelu || (x[i] - m[l]) * f[l] + b[l] > 0 ? dout[i] : 0.0f;
-        };
-        sum_strip(s, lanes, to, passed);
-        sum_strip(s, lanes, to + padded,
-                  [=](int64_t i, int l) { return passed(i, l) * (x[i] - m[l]); });
+    float *dx = r.out<float>(dx_), *partial = r.out<float>(partial_);
+    const auto measure = [=](const Strip& s, auto lanes) {
+      const float *m = shift + s.channel, *f = factor + s.channel, *b = bias + s.channel;
+      float* sum = partial + 2 * s.piece * padded + s.channel;
+      sum_two(s, lanes, sum, sum + padded, [=]<class T>(T, int64_t i, int l) {
+        const T away = load<T>(x + i) - load<T>(m + l);
+        const T g = passed<kRelu>(away, load<T>(dout + i), load<T>(f + l), load<T>(b + l));
+        return Two<T>{g, g * away};
       });
-    }
-    const auto count = static_cast<double>(c_.per_channel());
-    for (int64_t c = 0; sums && c < c_.channels; ++c) {
-      double sum = 0, with_x = 0;
-      for (int64_t i = 0; i < strips_.pieces(); ++i) {
-        sum += partial[2 * i * padded + c];
-        with_x += partial[(2 * i + 1) * padded + c];
-      }
-      const double inv_std = r.in<float>(inv_std_)[c];
-      if (dscale_) r.out<float>(dscale_)[c] = static_cast<float>(with_x * inv_std);
-      if (dbias_) r.out<float>(dbias_)[c] = static_cast<float>(sum);
-      if (global_) continue;
-      constant[c] = static_cast<float>(-factor[c] * sum / count);
-      from_x[c] = static_cast<float>(-factor[c] * inv_std * inv_std * with_x / count);
-    }
-    if (!dx_) return;
-    float* dx = r.out<float>(dx_);
-    strips_.for_each([=](const Strip& s, auto lanes) {
+    };
+    const auto settle = [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) settle_channel(r, c, factor, from_x, constant);
+    };
+    const auto apply = [=](const Strip& s, auto lanes) {
       const float *m = shift + s.channel, *f = factor + s.channel, *b = bias + s.channel;
       const float *k = from_x + s.channel, *c = constant + s.channel;
-      map_strip(s, lanes, [=](int64_t i, int l) {
-        const float away = x[i] - m[l];
-        const float g = !kRelu || away * f[l] + b[l] > 0 ? dout[i] : 0.0f;
-        dx[i] = g * f[l] + (away * k[l] + c[l]);
+      map_vectors(s, lanes, [=]<class T>(T, int64_t i, int l) {
+        const T away = load<T>(x + i) - load<T>(m + l), scale = load<T>(f + l);
+        const T g = passed<kRelu>(away, load<T>(dout + i), scale, load<T>(b + l));
+        store<false>(dx + i, T(g * scale + (away * load<T>(k + l) + load<T>(c + l))));
       });
-    });
+    };
+    if (dx_ && !global_) return strips_.sweep(measure, settle, apply);
+    if (dscale_ || dbias_) {
+      strips_.for_each(measure);
+      settle(0, c_.channels);
+    }
+    if (dx_) strips_.for_each(apply);
+  }
+
+  // The gradient where relu let the value pass.
+  template <bool kRelu, class T>
+  static T passed(const T& away, const T& dout, const T& factor, const T& bias) {
+    if constexpr (!kRelu) return dout;
+    return away * factor + bias > 0 ? dout : T{};
+  }
+
+  void settle_channel(const kernel::Run& r, int64_t c, const float* factor, float* from_x,
+                      float* constant) const {
+    const int64_t padded = c_.padded();
+    const float* partial = r.in<float>(partial_) + c;
+    double sum = 0, with_x = 0;
+    for (int64_t i = 0; i < strips_.pieces(); ++i) {
+      sum += partial[2 * i * padded];
+      with_x += partial[(2 * i + 1) * padded];
+    }
+    const double inv_std = r.in<float>(inv_std_)[c];
+    const auto count = static_cast<double>(c_.per_channel());
+    if (dscale_) r.out<float>(dscale_)[c] = static_cast<float>(with_x * inv_std);
+    if (dbias_) r.out<float>(dbias_)[c] = static_cast<float>(sum);
+    if (global_) return;
+    constant[c] = static_cast<float>(-factor[c] * sum / count);
+    from_x[c] = static_cast<float>(-factor[c] * inv_std * inv_std * with_x / count);
   }
 
   Layout layout_;

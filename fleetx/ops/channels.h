@@ -9,7 +9,10 @@
 // of threads.
 #pragma once
 
+#include <immintrin.h>
+
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "fleetx/base/simd.h"
@@ -83,7 +86,8 @@ class Strips {
   }
 
   int64_t pieces() const { return planes_ * pieces_per_plane_; }
-  int64_t count() const { return pieces() * c_.outer * tiles_; }
+  int64_t groups() const { return c_.outer * tiles_; }  // of neighbouring channels
+  int64_t count() const { return pieces() * groups(); }
   int64_t rows(int64_t piece) const {
     const int64_t i = piece % pieces_per_plane_;
     return (i + 1) * plane_ / pieces_per_plane_ - i * plane_ / pieces_per_plane_;
@@ -95,12 +99,11 @@ class Strips {
     const int64_t plane = i / tiles_ / pieces_per_plane_;  // counts outer blocks of all images
     const int64_t first = piece * plane_ / pieces_per_plane_;
     const int64_t last = (piece + 1) * plane_ / pieces_per_plane_;
-    const int64_t lanes = std::min(kMaxLanes, c_.block - tile * kMaxLanes);
     return {(plane * plane_ + first) * c_.block + tile * kMaxLanes,
             last - first,
             c_.block,
             plane % c_.outer * c_.block + tile * kMaxLanes,
-            static_cast<int>(lanes),
+            static_cast<int>(lanes_of(tile)),
             plane / c_.outer * pieces_per_plane_ + piece};
   }
 
@@ -118,9 +121,45 @@ class Strips {
     });
   }
 
+  // measure(strip, lanes) for every strip, settle(channel, end) once all strips of these channels
+  // are measured, then apply(strip, lanes) for every strip. Group after group, so that apply finds
+  // in cache what measure has read; with fewer groups than threads, all strips at once. The results
+  // are the same bits.
+  template <class Measure, class Settle, class Apply>
+  void sweep(const Measure& measure, const Settle& settle, const Apply& apply) const {
+    if (groups() < num_threads()) {
+      for_each(measure);
+      settle(0, c_.channels);
+      return for_each(apply);
+    }
+    parallel_for(groups(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t g = begin; g < end; ++g) {
+        for_group(g, measure);
+        const int64_t channel = (*this)[index(g, 0)].channel;
+        settle(channel, std::min(channel + lanes_of(g), c_.channels));
+        for_group(g, apply);
+      }
+    });
+  }
+
   static constexpr int64_t kMaxLanes = 16;
 
  private:
+  int64_t lanes_of(int64_t group) const {
+    return std::min(kMaxLanes, c_.block - group % tiles_ * kMaxLanes);
+  }
+  // Where a piece of a group stands in the order of memory.
+  int64_t index(int64_t group, int64_t piece) const {
+    const int64_t plane = piece / pieces_per_plane_ * c_.outer + group / tiles_;
+    return (plane * pieces_per_plane_ + piece % pieces_per_plane_) * tiles_ + group % tiles_;
+  }
+  template <class Body>
+  void for_group(int64_t group, const Body& body) const {
+    with_lanes(static_cast<int>(lanes_of(group)), [this, group, body](auto lanes) {
+      for (int64_t piece = 0; piece < pieces(); ++piece) body((*this)[index(group, piece)], lanes);
+    });
+  }
+
   static constexpr int64_t kRows = 512;  // short enough for sums in f32
   static constexpr int64_t kGrain = 1 << 14;
 
@@ -143,6 +182,103 @@ void sum_strip(const Strip& strip, Lanes lanes, float* sums, const Value& value)
   for (int64_t r = 0; r < strip.rows; ++r)
     for_lanes(lanes, [&](int l) { acc[l] += value(strip.offset + r * strip.stride + l, l); });
   for_lanes(lanes, [&](int l) { sums[l] = acc[l]; });
+}
+
+// Neighbouring lanes in one vector; float itself where they are taken one by one.
+typedef float Vector8 __attribute__((vector_size(32)));
+typedef float Vector16 __attribute__((vector_size(64)));
+template <int kLanes>
+using Vector = std::conditional_t<kLanes == 8, Vector8, Vector16>;
+
+template <class T>
+T load(const float* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+// With kStream past the caches: a plain store would first read the old contents. Then `to` must be
+// aligned to 16 bytes, and finish_streams() ends it.
+template <bool kStream = false, class T>
+void store(float* to, const T& value) {
+  if constexpr (!kStream || sizeof(T) < sizeof(__m128)) {
+    std::memcpy(to, &value, sizeof(T));
+  } else {
+    __m128 parts[sizeof(T) / sizeof(__m128)];
+    std::memcpy(parts, &value, sizeof(T));
+    for (const __m128& part : parts) {
+      _mm_stream_ps(to, part);
+      to += 4;
+    }
+  }
+}
+inline void finish_streams() { _mm_sfence(); }
+
+template <class T>
+struct Two {
+  T a, b;
+};
+
+// a[lane], b[lane] = sums over the rows of a strip of the two values term(T(), offset, lane); T is
+// a Vector of all lanes, or float. Four rows are added at a time: one sum alone would wait for
+// itself.
+template <class Lanes, class Term>
+void sum_two(const Strip& strip, Lanes lanes, float* a, float* b, const Term& term) {
+  const int64_t offset = strip.offset, rows = strip.rows, stride = strip.stride;
+  if constexpr (std::is_same_v<Lanes, std::integral_constant<int, 1>>) {
+    float sum_a = 0, sum_b = 0;
+#pragma omp simd reduction(+ : sum_a, sum_b)
+    for (int64_t r = 0; r < rows; ++r) {
+      const Two<float> t = term(float(), offset + r, 0);
+      sum_a += t.a;
+      sum_b += t.b;
+    }
+    a[0] = sum_a;
+    b[0] = sum_b;
+  } else if constexpr (std::is_same_v<Lanes, int>) {
+    for (int l = 0; l < lanes; ++l) {
+      Two<float> sum{};
+      for (int64_t r = 0; r < rows; ++r) {
+        const Two<float> t = term(float(), offset + r * stride + l, l);
+        sum.a += t.a;
+        sum.b += t.b;
+      }
+      a[l] = sum.a;
+      b[l] = sum.b;
+    }
+  } else {
+    using T = Vector<Lanes::value>;
+    Two<T> s0{}, s1{}, s2{}, s3{};
+    const auto add = [&](Two<T>& s, int64_t r) {
+      const Two<T> t = term(T(), offset + r * stride, 0);
+      s.a += t.a;
+      s.b += t.b;
+    };
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+      add(s0, r);
+      add(s1, r + 1);
+      add(s2, r + 2);
+      add(s3, r + 3);
+    }
+    for (; r < rows; ++r) add(s0, r);
+    store(a, (s0.a + s1.a) + (s2.a + s3.a));
+    store(b, (s0.b + s1.b) + (s2.b + s3.b));
+  }
+}
+
+// fn(T(), offset, lane) for every element of a strip; T is a Vector of all lanes, or float.
+template <class Lanes, class Fn>
+void map_vectors(const Strip& strip, Lanes lanes, const Fn& fn) {
+  const int64_t offset = strip.offset, rows = strip.rows, stride = strip.stride;
+  if constexpr (std::is_same_v<Lanes, std::integral_constant<int, 1>>) {
+#pragma omp simd
+    for (int64_t r = 0; r < rows; ++r) fn(float(), offset + r, 0);
+  } else if constexpr (std::is_same_v<Lanes, int>) {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int l = 0; l < lanes; ++l) fn(float(), offset + r * stride + l, l);
+  } else {
+    for (int64_t r = 0; r < rows; ++r) fn(Vector<Lanes::value>(), offset + r * stride, 0);
+  }
 }
 
 // fn(offset, lane) for every element of a strip.
