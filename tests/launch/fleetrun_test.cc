@@ -271,6 +271,12 @@ TEST(Fleetrun, BadInput) {
   expect_refused({"--python=/nothing", folder / "t.py"}, "--python: '/nothing'");
 }
 
+TEST(Fleetrun, SixtyFourWorkersAddUp) {
+  const FleetrunResult r = run_fleetrun({"--nproc_per_node=64", FLEETX_HELLO});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "64 workers add up to 2080\n"));
+}
+
 TEST(Fleetrun, Help) {
   const FleetrunResult r = run_fleetrun({"--help"});
   EXPECT_EQ(r.code, 0);
