@@ -10,7 +10,7 @@ build=(g++ cmake ninja-build ccache libdnnl-dev libprotobuf-dev protobuf-compile
        libgloo-dev libopenmpi-dev dataset-fashion-mnist)
 test=(libgtest-dev python3 openmpi-bin iproute2)
 # clang-format 14 is the pinned style; the fuzz targets need a clang that knows std::source_location.
-ci=(git clang-format-14 clang-16 libclang-rt-16-dev libomp-16-dev llvm-16 python3-torch)
+ci=(git clang-format-14 clang-16 libclang-rt-16-dev libomp-16-dev llvm-16 python3-torch slurm-wlm munge)
 
 case "${1:-build}" in
   build) packages=("${build[@]}") ;;

@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -112,6 +114,15 @@ std::vector<pid_t> processes_with(const std::string& entry) {
     if (text.str().find(entry) != std::string::npos) pids.push_back(std::stoi(name));
   }
   return pids;
+}
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  while (const size_t got = fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, got);
+  EXPECT_EQ(pclose(pipe), 0) << text;
+  return text;
 }
 
 ::testing::AssertionResult contains(const std::string& text, const std::string& part) {
@@ -227,11 +238,22 @@ TEST(Fleetrun, WorkersArePinnedToTheirCores) {
 }
 
 TEST(Fleetrun, ReaderOfTheOutputMayGo) {
-  const FleetrunResult r = run_fleetrun({"/bin/sh", "-c", "exit 0"});
-  EXPECT_EQ(r.code, 0);
-  const std::string command = std::string(FLEETRUN) + " --log_dir=" + TempDir().path() +
-                              " /bin/sh -c 'seq 1 200000' 2>/dev/null | head -1 > /dev/null";
-  EXPECT_EQ(system(("/bin/bash -c \"set -o pipefail; " + command + "\"").c_str()), 0);
+  const TempDir folder;
+  output_of("/bin/bash -c 'set -o pipefail; " + std::string(FLEETRUN) +
+            " --log_dir=" + folder.path() + " seq 1 200000 2>/dev/null | head -1'");
+  EXPECT_TRUE(std::filesystem::file_size(folder / "workerlog.0") > 1'000'000);
+}
+
+// On a terminal there is a progress line, and the first worker has a terminal too.
+TEST(Fleetrun, OnATerminal) {
+  if (access("/usr/bin/script", X_OK) != 0) GTEST_SKIP() << "SKIPPED: there is no `script`";
+  const TempDir folder;
+  std::ofstream(folder / "w.sh") << "#!/bin/sh\ntest -t 1 && echo a terminal\nsleep 1.3\nexit 6\n";
+  chmod((folder / "w.sh").c_str(), 0755);
+  const std::string text = output_of("cd " + folder.path() + "; /usr/bin/script -qec '" + FLEETRUN +
+                                     " w.sh; test $? = 6' /dev/null < /dev/null");
+  EXPECT_TRUE(contains(text, "a terminal"));
+  EXPECT_TRUE(contains(text, "[fleetrun] 1 of 1 processes run, 1.0 s"));
 }
 
 // Everything that is wrong with the command is said in one line, and nothing is started.
