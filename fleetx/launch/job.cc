@@ -237,7 +237,8 @@ Supervision Job::supervision(bool terminal) {
   };
   if (store_)
     how.on_failure = [this](const Task& task, pid_t pid, const std::string& why) {
-      store_->abort(task.rank, host_.name, pid, why);
+      const bool worker = task.role == JobRole::kWorker;
+      store_->abort(worker ? task.rank : -1, host_.name, pid, str(task.name, ": ", why));
     };
   if (others_)
     how.elsewhere = Elsewhere{others_->news_fd(), [this] { return others_->read_news(); },

@@ -85,6 +85,12 @@ void take_defaults_from(const Environment& environment, Options& o) {
   text("PADDLE_MASTER", o.master);
   text("PADDLE_NNODES", o.nnodes);
   number("PADDLE_RANK", o.rank, 0);
+  if (!o.master) return;
+  // Kubernetes numbers the pods of an indexed job, srun the machines of a step.
+  number("JOB_COMPLETION_INDEX", o.rank, 0);
+  if (!find(environment, "SLURM_STEP_ID")) return;
+  text("SLURM_STEP_NUM_NODES", o.nnodes);
+  number("SLURM_NODEID", o.rank, 0);
 }
 
 std::optional<Mode> mode_of(const Options& o) {

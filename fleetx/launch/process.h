@@ -44,7 +44,7 @@ std::string signal_name(int signal);             // "SIGTERM"
 std::string in_words(const ExitStatus& status);  // "exit code 3", "SIGSEGV (segmentation fault)"
 
 // Counts processes that the kernel killed for lack of memory, all since boot.
-long count_oom_kills(const std::string& vmstat = "/proc/vmstat");
+long count_oom_kills(const std::string& vmstat);
 
 // The path to execute for a program or script; looks through PATH where the name has no slash and
 // there is no such file here. `.py` files are run by `python`. Errors say what is wrong with it.

@@ -16,7 +16,8 @@ class ProcessStore {
  public:
   virtual ~ProcessStore() = default;
   virtual Endpoint endpoint() const = 0;
-  // Tells all processes that one of them has failed, so that nobody waits for it.
+  // Tells all processes that one of them has failed, so that nobody waits for it. Rank: of a
+  // worker; -1: it is none.
   virtual void abort(int rank, const std::string& host, long pid, const std::string& what) = 0;
 };
 

@@ -69,7 +69,7 @@ class Supervisor {
   Phase phase_ = Phase::kRunning;
   Outcome outcome_;
   Clock::time_point begin_ = Clock::now();
-  long oom_kills_ = count_oom_kills();
+  long oom_kills_ = count_oom_kills(how_.vmstat);
 };
 
 Supervisor::Supervisor(const std::vector<Task>& tasks, const Supervision& how, Console& console)
@@ -166,7 +166,7 @@ void Supervisor::on_exit(Running& process) {
   process.child.pidfd.reset();
   if (status.signal == SIGKILL && process.killed)
     end.why = str("killed by fleetrun: still there ", how_.grace_seconds, " s after SIGTERM");
-  else if (status.signal == SIGKILL && count_oom_kills() > oom_kills_)
+  else if (status.signal == SIGKILL && count_oom_kills(how_.vmstat) > oom_kills_)
     end.why =
         "killed by the kernel's out-of-memory killer (SIGKILL): memory ran out; use fewer "
         "workers or a smaller batch";

@@ -57,9 +57,10 @@ struct Supervision {
   double grace_seconds = 5;
   std::string host;
   pid_t guard = -1;
-  bool keep_old_log = false;         // a restart adds to the log
-  bool terminal = false;             // processes that speak get a terminal, as fleetrun has one
-  std::function<void()> on_started;  // all processes have their descriptors
+  std::string vmstat = "/proc/vmstat";  // where the kernel counts what it killed for memory
+  bool keep_old_log = false;            // a restart adds to the log
+  bool terminal = false;                // processes that speak get a terminal, as fleetrun has one
+  std::function<void()> on_started;     // all processes have their descriptors
   std::optional<Elsewhere> elsewhere;
   // The first failure on this machine, before the others are stopped.
   std::function<void(const Task& task, pid_t pid, const std::string& why)> on_failure;

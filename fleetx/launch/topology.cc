@@ -39,11 +39,13 @@ std::vector<Core> usable_cores() {
   for (int i = 0; i < count; ++i) {
     const hwloc_obj_t object =
         hwloc_get_obj_by_type(topology.get(), HWLOC_OBJ_CORE, static_cast<unsigned>(i));
-    Core core{static_cast<int>(object->logical_index), {}};
+    Core core;
     for (int cpu = hwloc_bitmap_first(object->cpuset); cpu >= 0;
          cpu = hwloc_bitmap_next(object->cpuset, cpu))
       core.cpus.push_back(cpu);
-    if (!core.cpus.empty()) cores.push_back(core);
+    if (core.cpus.empty()) continue;
+    core.number = core.cpus.front();
+    cores.push_back(core);
   }
   return cores;
 }

@@ -7,7 +7,7 @@
 namespace fleetx::launch {
 
 struct Core {
-  int number = 0;         // as the system counts
+  int number = 0;         // its first hardware thread, as the system counts
   std::vector<int> cpus;  // hardware threads
   bool operator==(const Core&) const = default;
 };

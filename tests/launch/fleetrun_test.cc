@@ -256,6 +256,17 @@ TEST(Fleetrun, OnATerminal) {
   EXPECT_TRUE(contains(text, "[fleetrun] 1 of 1 processes run, 1.0 s"));
 }
 
+TEST(Fleetrun, PodOfAServerJobRunsOnceWithItsEnvironment) {
+  const FleetrunResult r =
+      run_fleetrun({"/bin/sh", "-c", "echo $TRAINING_ROLE $PADDLE_PORT $POD_IP"},
+                   {{"TRAINING_ROLE", "PSERVER"},
+                    {"PADDLE_PSERVERS_IP_PORT_LIST", "10.0.0.1:6170"},
+                    {"POD_IP", "10.0.0.1"},
+                    {"PADDLE_PORT", "6170"}});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "PSERVER 6170 10.0.0.1\n"));
+}
+
 // Everything that is wrong with the command is said in one line, and nothing is started.
 void expect_refused(const Args& args, const std::string& part,
                     const std::map<std::string, std::string>& env = {}) {

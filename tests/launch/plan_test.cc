@@ -256,6 +256,14 @@ TEST(Plan, VariablesStandInForFlags) {
   EXPECT_EQ(options.nproc_per_node, 3);
   EXPECT_EQ(options.log_dir, "/l");
   EXPECT_EQ(options.max_restart, 2);
+  Options slurm{.master = "10.0.0.1:1"};
+  take_defaults_from({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_NODES", "4"}, {"SLURM_NODEID", "2"}},
+                     slurm);
+  EXPECT_EQ(slurm.nnodes, "4");
+  EXPECT_EQ(slurm.rank, 2);
+  Options pods{.master = "10.0.0.1:1", .nnodes = "3"};
+  take_defaults_from({{"JOB_COMPLETION_INDEX", "1"}}, pods);
+  EXPECT_EQ(pods.rank, 1);
   expect_error(Error::Kind::kInvalidArgument, {"PADDLE_MAX_RESTART='x'"}, [] {
     Options none;
     take_defaults_from({{"PADDLE_MAX_RESTART", "x"}}, none);

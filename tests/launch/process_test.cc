@@ -10,6 +10,7 @@
 #include "fleetx/launch/guard.h"
 #include "fleetx/launch/output.h"
 #include "fleetx/launch/report.h"
+#include "fleetx/launch/supervisor.h"
 #include "tests/launch/fleetrun.h"
 
 namespace fleetx::launch {
@@ -31,7 +32,29 @@ TEST(Process, KillsForLackOfMemoryAreCounted) {
   std::ofstream(folder / "vmstat") << "nr_free_pages 77\noom_kill 3\nother 1\n";
   EXPECT_EQ(count_oom_kills(folder / "vmstat"), 3);
   EXPECT_EQ(count_oom_kills(folder / "none"), 0);
-  EXPECT_GE(count_oom_kills(), 0);
+  EXPECT_GE(count_oom_kills("/proc/vmstat"), 0);
+}
+
+// The kernel's counter rises while a worker is killed: as if memory had run out.
+TEST(Process, OutOfMemoryIsRecognised) {
+  const TempDir folder;
+  std::ofstream(folder / "vmstat") << "oom_kill 3\n";
+  const auto supervised = [&] {
+    const Signals signals;
+    Supervision how;
+    how.signal_fd = signals.fd();
+    how.host = "here";
+    how.vmstat = folder / "vmstat";
+    Console console({});
+    Task task;
+    task.name = "worker 0";
+    task.log_path = folder / "log";
+    task.command.argv = {"/bin/sh", "-c",
+                         "echo oom_kill 4 > " + (folder / "vmstat") + "; kill -9 $$"};
+    _exit(supervise({task}, how, console).code);
+  };
+  EXPECT_EXIT(supervised(), ::testing::ExitedWithCode(137),
+              "worker 0 failed .*killed by the kernel's out-of-memory killer");
 }
 
 TEST(Process, WhatCannotBeExecutedSaysSo) {
