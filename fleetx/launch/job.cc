@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -57,7 +58,7 @@ class Job {
   std::vector<std::string> argv_;
   std::string log_dir_;
   JobPlan asked_, plan_;  // as planned; with the ports of this attempt
-  Signals signals_;
+  std::optional<Signals> signals_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<Others> others_;  // of several machines
   std::unique_ptr<ProcessStore> store_;
@@ -157,11 +158,11 @@ void Job::meet() {
     const uint64_t one = 1;
     FLEETX_CHECK(write(done.get(), &one, sizeof one) > 0);
   });
-  pollfd events[2] = {{done.get(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
+  pollfd events[2] = {{done.get(), POLLIN, 0}, {signals_->fd(), POLLIN, 0}};
   while ((events[0].revents & POLLIN) == 0) {
     poll(events, 2, -1);
     signalfd_siginfo info{};
-    if ((events[1].revents & POLLIN) == 0 || read(signals_.fd(), &info, sizeof info) < 0) continue;
+    if ((events[1].revents & POLLIN) == 0 || read(signals_->fd(), &info, sizeof info) < 0) continue;
     if (info.ssi_signo == SIGCHLD) continue;
     log::warning("fleetrun", "stopped by ", signal_name(static_cast<int>(info.ssi_signo)),
                  " before the other machines were there");
@@ -226,7 +227,7 @@ void Job::announce() const {
 
 Supervision Job::supervision(bool terminal) {
   Supervision how;
-  how.signal_fd = signals_.fd();
+  how.signal_fd = signals_->fd();
   how.grace_seconds = options_.grace.value_or(kGraceSeconds);
   how.host = host_.name;
   how.guard = guard_->pid();
@@ -252,6 +253,7 @@ Supervision Job::supervision(bool terminal) {
 int Job::run() {
   bind_ports();
   make_log_dir();
+  signals_.emplace();
   guard_ = std::make_unique<Guard>();
   const int most_restarts = options_.max_restart.value_or(0);
   const bool terminal = isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;

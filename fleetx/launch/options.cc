@@ -125,6 +125,7 @@ void check(const Options& o) {
   check_range("--worker_num", o.worker_num, 1, kMostProcesses);
   check_range("--heter_worker_num", o.heter_worker_num, 1, kMostProcesses);
   check_range("--http_port", o.http_port, 1, 65535);
+  check_range("--rank", o.rank, -1, 65535);
   check_range("--max_restart", o.max_restart, 0, 1000);
   check_arg(!o.grace || (*o.grace >= 0 && *o.grace <= 3600), "--grace=", o.grace.value_or(0),
             ": give seconds from 0 to 3600");

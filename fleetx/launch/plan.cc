@@ -125,9 +125,10 @@ void plan_master(const Options& o, const Environment& environment, const Host& h
   check_arg(nnodes.find(':') == std::string::npos, "--nnodes='", nnodes,
             "': a number of machines that changes is not supported; give one number");
   plan.nodes = whole_number("--nnodes", nnodes, 1, 65536);
-  check_arg(plan.nodes == 1 || o.rank, "--nnodes=", plan.nodes,
+  const int rank = o.rank.value_or(-1);  // -1: not given
+  check_arg(plan.nodes == 1 || rank >= 0, "--nnodes=", plan.nodes,
             " needs --rank: the number of this machine, from 0 (or PADDLE_RANK)");
-  plan.node = o.rank.value_or(0);
+  plan.node = std::max(0, rank);
   check_arg(plan.node < plan.nodes, "--rank=", plan.node,
             " must be less than --nnodes=", plan.nodes);
   const std::vector<Endpoint> master =

@@ -28,9 +28,9 @@ enum Source : uint64_t { kSignal, kGrace, kTick, kNews, kFirstChild = 16 };
 
 class Supervisor {
  public:
-  Supervisor(const std::vector<Task>& tasks, const Supervision& how, Console& console);
+  Supervisor(const Supervision& how, Console& console);
   ~Supervisor() { kill_descendants(how_.guard); }
-  Outcome run();
+  Outcome run(const std::vector<Task>& tasks);
 
  private:
   // Running: a failure stops the job. Finishing: servers are asked to end. Stopping: all are.
@@ -40,11 +40,12 @@ class Supervisor {
     Child child;
     Output output;
     Clock::time_point started;
-    bool ended = false, killed = false;
+    bool ended = true, killed = false;  // not alive before it is started, either
   };
 
   void watch(int fd, uint64_t source);
-  void start(const Task& task);
+  void start(const std::vector<Task>& tasks);
+  void start(Running& process, uint64_t source);
   void handle(uint64_t source);
   void on_exit(Running& process);
   void finish();
@@ -72,7 +73,7 @@ class Supervisor {
   long oom_kills_ = count_oom_kills(how_.vmstat);
 };
 
-Supervisor::Supervisor(const std::vector<Task>& tasks, const Supervision& how, Console& console)
+Supervisor::Supervisor(const Supervision& how, Console& console)
     : how_(how),
       console_(console),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
@@ -85,10 +86,6 @@ Supervisor::Supervisor(const std::vector<Task>& tasks, const Supervision& how, C
   watch(tick_.get(), kTick);
   if (how_.elsewhere) watch(how_.elsewhere->news_fd, kNews);
   if (how_.terminal) set_timer(tick_, 1, 1);
-  processes_.reserve(tasks.size());
-  for (const Task& task : tasks) start(task);
-  if (how_.on_started) how_.on_started();
-  if (how_.elsewhere && workers_done()) how_.elsewhere->tell_workers_done();
 }
 
 void Supervisor::watch(int fd, uint64_t source) {
@@ -98,19 +95,30 @@ void Supervisor::watch(int fd, uint64_t source) {
   FLEETX_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0, std::strerror(errno));
 }
 
-void Supervisor::start(const Task& task) {
-  Output output(task.log_path, how_.keep_old_log,
-                task.speaks ? how_.terminal ? Output::Kind::kTerminal : Output::Kind::kPipe
-                            : Output::Kind::kFile);
-  Child child = spawn(task.command, output.for_child());
-  output.started();
-  const uint64_t source = kFirstChild + 2 * processes_.size();
-  watch(child.pidfd.get(), source);
-  if (output.reader() >= 0) watch(output.reader(), source + 1);
-  processes_.push_back({&task, std::move(child), std::move(output), Clock::now()});
+void Supervisor::start(Running& process, uint64_t source) {
+  process.child = spawn(process.task->command, process.output.for_child());
+  process.output.started();
+  process.started = Clock::now();
+  process.ended = false;
+  watch(process.child.pidfd.get(), source);
+  if (process.output.reader() >= 0) watch(process.output.reader(), source + 1);
 }
 
-Outcome Supervisor::run() {
+void Supervisor::start(const std::vector<Task>& tasks) {
+  // All logs are open before anything runs: one that cannot be written is bad input.
+  for (const Task& task : tasks) {
+    const auto kind = !task.speaks    ? Output::Kind::kFile
+                      : how_.terminal ? Output::Kind::kTerminal
+                                      : Output::Kind::kPipe;
+    processes_.push_back({&task, {}, Output(task.log_path, how_.keep_old_log, kind), {}});
+  }
+  for (size_t i = 0; i < processes_.size(); ++i) start(processes_[i], kFirstChild + 2 * i);
+  if (how_.on_started) how_.on_started();
+  if (how_.elsewhere && workers_done()) how_.elsewhere->tell_workers_done();
+}
+
+Outcome Supervisor::run(const std::vector<Task>& tasks) {
+  start(tasks);
   while (alive() > 0 || (how_.elsewhere && phase_ == Phase::kRunning)) {
     epoll_event events[64];
     const int count = epoll_wait(epoll_.get(), events, 64, -1);
@@ -308,7 +316,7 @@ Signals::Signals() {
 
 Outcome supervise(const std::vector<Task>& tasks, const Supervision& supervision,
                   Console& console) {
-  return Supervisor(tasks, supervision, console).run();
+  return Supervisor(supervision, console).run(tasks);
 }
 
 }  // namespace fleetx::launch

@@ -301,6 +301,8 @@ TEST(Plan, NumbersOutOfRange) {
   expect_refused({.nproc_per_node = 1000000}, {"--nproc_per_node=1000000"});
   expect_refused({.server_num = -1, .worker_num = 1}, {"--server_num=-1"});
   expect_refused({.server_num = 1, .worker_num = 1, .http_port = 70000}, {"--http_port=70000"});
+  expect_refused({.master = "10.0.0.1:1", .nnodes = "2", .rank = -2}, {"--rank=-2"});
+  expect_refused({.master = "10.0.0.1:1", .nnodes = "2", .rank = -1}, {"needs --rank"});
   expect_refused({.max_restart = -1}, {"--max_restart=-1"});
   expect_refused({.grace = -1.0}, {"--grace=-1"});
   expect_refused({.gpus = "0", .job_id = "a/b"}, {"--job_id='a/b'"});
