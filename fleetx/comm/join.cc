@@ -1,0 +1,83 @@
+#include "fleetx/comm/join.h"
+
+#include <unistd.h>
+
+#include <exception>
+#include <iomanip>
+#include <sstream>
+
+#include "fleetx/base/error.h"
+#include "fleetx/base/log.h"
+#include "fleetx/base/rng.h"
+
+namespace fleetx::comm {
+namespace {
+
+using StartedBy = JobEnv::StartedBy;
+
+// All ranks must come to the same address without a word to each other.
+Endpoint store_of_slurm(const JobEnv& job) {
+  if (!job.store.empty()) return parse_endpoint(job.store);
+  constexpr int kFirst = 20'000, kPorts = 10'000;  // below those the system gives away
+  const int port = kFirst + static_cast<int>(stable_hash(job.job_id) % kPorts);
+  if (job.nodes == 1) return {"127.0.0.1", port};
+  check_arg(!job.hosts.empty(),
+            "srun: SLURM_STEP_NODELIST does not name the machines; set "
+            "FLEETX_STORE=ip:port to an address of the first one");
+  return {job.hosts[0], port};
+}
+
+std::string secret_of(const JobEnv& job) {
+  if (!job.secret.empty()) return job.secret;
+  std::ostringstream hex;
+  for (uint64_t part = 0; part < 4; ++part)
+    hex << std::hex << std::setw(16) << std::setfill('0')
+        << stable_hash(str(job.job_id, " ", getuid()), part);
+  if (job.rank == 0 && job.nodes > 1)
+    log::warning("comm",
+                 "the job's secret follows from its number; on a network you do not trust, "
+                 "set FLEETX_JOB_SECRET to random hex digits");
+  return hex.str();
+}
+
+}  // namespace
+
+Joined::~Joined() {
+  workers_.reset();
+  if (!without_launcher_ || !store_ || std::uncaught_exceptions() > 0) return;
+  try {
+    store_->barrier("comm/end", store_->options().rank, members_);
+  } catch (const Error&) {
+    // Somebody has failed; who needs to know, knows.
+  }
+}
+
+Joined join_workers(const JobEnv& job) {
+  check_arg(job.role == JobRole::kWorker, "only workers compute together; this is ",
+            to_string(job.role), " ", job.rank);
+  Joined joined;
+  CommOptions options{.rank = job.rank, .size = job.world};
+  if (job.world > 1 && job.started_by == StartedBy::kMpi) {
+    options.backend = "mpi";
+  } else if (job.world > 1) {
+    StoreOptions store{.rank = job.rank};
+    joined.without_launcher_ = job.started_by == StartedBy::kSlurm;
+    if (joined.without_launcher_) {
+      store.server = store_of_slurm(job);
+      store.secret = secret_of(job);
+      store.job = job.job_id;
+      if (job.rank == 0)
+        joined.server_ = std::make_unique<StoreServer>(
+            StoreServer::Options{.listen = store.server, .secret = store.secret, .job = store.job});
+    } else {
+      store = store_options_from_env(job.rank);
+    }
+    joined.store_ = std::make_shared<StoreClient>(store);
+    joined.members_ = job.world;
+    options.store = joined.store_;
+  }
+  joined.workers_ = make_communicator(std::move(options));
+  return joined;
+}
+
+}  // namespace fleetx::comm
