@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iomanip>
+#include <sstream>
 
 #include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
 #include "fleetx/base/names.h"
+#include "fleetx/base/rng.h"
 
 namespace fleetx {
 namespace {
@@ -296,6 +299,13 @@ std::vector<std::string> expand_host_list(std::string_view text) {
   }
   finish();
   return hosts;
+}
+
+std::string secret_from(std::string_view text) {
+  std::ostringstream hex;
+  for (uint64_t part = 0; part < 4; ++part)
+    hex << std::hex << std::setw(16) << std::setfill('0') << mix(stable_hash(text), part);
+  return hex.str();
 }
 
 std::map<std::string, std::string> whole_environment() {

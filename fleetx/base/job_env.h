@@ -51,6 +51,10 @@ std::vector<std::string> expand_host_list(std::string_view text);
 
 std::vector<std::string> split_list(std::string_view text);  // "a,b" to a b; "" to nothing
 
+// 64 hex digits that follow from a text, for a job whose processes cannot be told a secret: keeps
+// other jobs out by mistake, but nobody who knows the text.
+std::string secret_from(std::string_view text);
+
 // All variables of this process, to hand them to another one.
 std::map<std::string, std::string> whole_environment();
 

@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <exception>
-#include <iomanip>
-#include <sstream>
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/log.h"
@@ -29,15 +27,11 @@ Endpoint store_of_slurm(const JobEnv& job) {
 
 std::string secret_of(const JobEnv& job) {
   if (!job.secret.empty()) return job.secret;
-  std::ostringstream hex;
-  for (uint64_t part = 0; part < 4; ++part)
-    hex << std::hex << std::setw(16) << std::setfill('0')
-        << stable_hash(str(job.job_id, " ", getuid()), part);
   if (job.rank == 0 && job.nodes > 1)
     log::warning("comm",
                  "the job's secret follows from its number; on a network you do not trust, "
                  "set FLEETX_JOB_SECRET to random hex digits");
-  return hex.str();
+  return secret_from(str(job.job_id, " ", getuid()));
 }
 
 }  // namespace

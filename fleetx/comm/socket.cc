@@ -80,11 +80,6 @@ Fd try_connect(const addrinfo& address, Deadline deadline) {
 
 }  // namespace
 
-void Fd::reset() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
-}
-
 Endpoint parse_endpoint(std::string_view text) {
   const size_t colon = text.rfind(':');
   check_arg(colon != std::string_view::npos && colon > 0, "address '", text,

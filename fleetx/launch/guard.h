@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "fleetx/launch/ports.h"
+#include "fleetx/base/fd.h"
 
 namespace fleetx::launch {
 

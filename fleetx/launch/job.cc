@@ -9,16 +9,14 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <iomanip>
 #include <iostream>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include "fleetx/base/file.h"
-#include "fleetx/base/rng.h"
 #include "fleetx/launch/guard.h"
 #include "fleetx/launch/others.h"
+#include "fleetx/launch/ports.h"
 #include "fleetx/launch/report.h"
 #include "fleetx/launch/supervisor.h"
 
@@ -101,11 +99,7 @@ void Job::choose_secret() {
   } else if (plan_.nodes == 1) {
     secret_ = random_hex(32);
   } else {
-    std::ostringstream hex;
-    for (uint64_t part = 0; part < 4; ++part)
-      hex << std::hex << std::setw(16) << std::setfill('0')
-          << stable_hash(str(plan_.job_id, to_string(plan_.store), plan_.nodes), part);
-    secret_ = hex.str();
+    secret_ = secret_from(str(plan_.job_id, " ", to_string(plan_.store), " ", plan_.nodes));
     if (restart_ == 0)
       log::warning("fleetrun",
                    "the job's secret follows from the command line; on a network you do "

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "fleetx/base/fd.h"
 #include "fleetx/launch/plan.h"
-#include "fleetx/launch/ports.h"
 #include "fleetx/launch/store.h"
 #include "fleetx/launch/supervisor.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "fleetx/launch/ports.h"
+#include "fleetx/base/fd.h"
 
 namespace fleetx::launch {
 

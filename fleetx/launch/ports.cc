@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <utility>
 
 #include "fleetx/base/error.h"
 
@@ -88,21 +87,6 @@ std::string listening_inode(const Endpoint& endpoint) {
 }
 
 }  // namespace
-
-Fd& Fd::operator=(Fd&& other) noexcept {
-  if (this != &other) {
-    reset();
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-int Fd::release() { return std::exchange(fd_, -1); }
-
-void Fd::reset() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
-}
 
 std::string holder_of(const Endpoint& endpoint) {
   namespace fs = std::filesystem;

@@ -9,26 +9,10 @@
 
 #include <string>
 
+#include "fleetx/base/fd.h"
 #include "fleetx/launch/address.h"
 
 namespace fleetx::launch {
-
-// A file descriptor that closes itself.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
-  Fd& operator=(Fd&& other) noexcept;
-  ~Fd() { reset(); }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  int release();
-  void reset();
-
- private:
-  int fd_ = -1;
-};
 
 struct BoundPort {
   Fd socket;

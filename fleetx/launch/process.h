@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fleetx/launch/ports.h"
+#include "fleetx/base/fd.h"
 
 namespace fleetx::launch {
 
