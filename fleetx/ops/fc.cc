@@ -6,7 +6,6 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/channels.h"
 #include "fleetx/ops/element_loop.h"
 #include "fleetx/ops/gemm.h"
 
@@ -152,6 +151,28 @@ ir::Cost cost_grad(const ir::Infer& c) {
   return {.flops = products * product_flops(c)};
 }
 
+// sums[j] = sum over the rows of x[row, j]. A strip of columns is read row by row; sums of f32 go
+// over few rows only.
+void column_sums(const float* x, int64_t rows, int64_t columns, float* sums) {
+  constexpr int64_t kStrip = 256, kRows = 256;
+  const int64_t strips = (columns + kStrip - 1) / kStrip;
+  parallel_for(strips, (1 << 15) / (rows * kStrip) + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t strip = begin; strip < end; ++strip) {
+      const int64_t first = strip * kStrip, width = std::min(kStrip, columns - first);
+      vectorized([=] {
+        double total[kStrip] = {};
+        for (int64_t top = 0; top < rows; top += kRows) {
+          float part[kStrip] = {};
+          for (int64_t row = top; row < std::min(rows, top + kRows); ++row)
+            for (int64_t j = 0; j < width; ++j) part[j] += x[row * columns + first + j];
+          for (int64_t j = 0; j < width; ++j) total[j] += static_cast<double>(part[j]);
+        }
+        for (int64_t j = 0; j < width; ++j) sums[first + j] = static_cast<float>(total[j]);
+      });
+    }
+  });
+}
+
 class FcGrad final : public kernel::Kernel {
  public:
   explicit FcGrad(kernel::Prepare& p)
@@ -174,7 +195,6 @@ class FcGrad final : public kernel::Kernel {
       forward_ = Forward(s_, "");
       out_ = z_ = floats(s_.m * s_.n);
     }
-    if (dbias_) partial_ = floats(Strips(columns_).pieces() * s_.n);
   }
 
   void run(const kernel::Run& r) override {
@@ -187,7 +207,7 @@ class FcGrad final : public kernel::Kernel {
     if (dw_)
       Gemm{.rows = s_.k, .inner = s_.m, .columns = s_.n, .transpose_a = true}.run(
           x, dz, r.out<float>(dw_));
-    if (dbias_) channel_sums(columns_, dz, r.out<float>(partial_), r.out<float>(dbias_));
+    if (dbias_) column_sums(dz, s_.m, s_.n, r.out<float>(dbias_));
   }
   std::string_view implementation() const override { return Gemm::implementation(); }
 
@@ -200,10 +220,9 @@ class FcGrad final : public kernel::Kernel {
   }
 
   Sizes s_;
-  Channels columns_ = *Channels::of({s_.m, s_.n}, Layout::plain());
   std::unique_ptr<ElementLoop> slope_;  // reads out, or z for gelu
   Forward forward_;
-  kernel::Slot x_, w_, bias_, out_, dout_, dx_, dw_, dbias_, dz_, z_, partial_;
+  kernel::Slot x_, w_, bias_, out_, dout_, dx_, dw_, dbias_, dz_, z_;
 };
 
 FLEETX_OP(fc)
