@@ -26,6 +26,21 @@ Var split_heads(const Var& x, int64_t heads, int64_t d) {
   return transpose(reshape(x, {0, 0, heads, d}), {0, 2, 1, 3});
 }
 
+// Dropout needs the attention weights as a variable; without it, one op keeps them in cache.
+Var attend(const Var& q, const Var& k, const Var& v, const AttentionOptions& o, Where where) {
+  const int64_t hidden = q.shape()[2], d = hidden / o.heads;
+  const double scale = 1.0 / std::sqrt(static_cast<double>(d));
+  if (o.dropout == 0)
+    return call(q, "attention", {{"q", q}, {"k", k}, {"v", v}, {"mask", o.mask}},
+                {{"heads", o.heads}, {"scale", scale}}, where);
+  Var scores = matmul(split_heads(q, o.heads, d), split_heads(k, o.heads, d),
+                      {.transpose_y = true, .alpha = scale});
+  if (o.mask.defined()) scores = add(scores, o.mask);
+  const Var weights = dropout(softmax(scores), {.p = o.dropout});
+  const Var context = transpose(matmul(weights, split_heads(v, o.heads, d)), {0, 2, 1, 3});
+  return reshape(context, {0, 0, hidden});
+}
+
 }  // namespace
 
 Var multi_head_attention(const Var& query, const Var& key, const Var& value, AttentionOptions o,
@@ -36,17 +51,11 @@ Var multi_head_attention(const Var& query, const Var& key, const Var& value, Att
   const int64_t hidden = query.shape()[2];
   layer.check(o.heads > 0 && hidden % o.heads == 0, "heads=", o.heads,
               " must divide the width of the query, ", hidden);
-  const int64_t d = hidden / o.heads;
 
-  const Var q = split_heads(project(query, hidden, layer.name() + "_query", o.init), o.heads, d);
-  const Var k = split_heads(project(key, hidden, layer.name() + "_key", o.init), o.heads, d);
-  const Var v = split_heads(project(value, hidden, layer.name() + "_value", o.init), o.heads, d);
-  Var scores =
-      matmul(q, k, {.transpose_y = true, .alpha = 1.0 / std::sqrt(static_cast<double>(d))});
-  if (o.mask.defined()) scores = add(scores, o.mask);
-  const Var weights = dropout(softmax(scores), {.p = o.dropout});
-  const Var context = transpose(matmul(weights, v), {0, 2, 1, 3});
-  return project(reshape(context, {0, 0, hidden}), hidden, layer.name() + "_output", o.init);
+  const Var q = project(query, hidden, layer.name() + "_query", o.init);
+  const Var k = project(key, hidden, layer.name() + "_key", o.init);
+  const Var v = project(value, hidden, layer.name() + "_value", o.init);
+  return project(attend(q, k, v, o, where), hidden, layer.name() + "_output", o.init);
 }
 
 Var encoder_layer(const Var& x, EncoderLayerOptions o, Where where) {

@@ -8,10 +8,11 @@ void Gemm::prepare() { onednn::engine(); }
 
 void Gemm::run(const float* a, const float* b, float* c) const {
   const auto stride = [](int64_t given, int64_t dense) { return given > 0 ? given : dense; };
-  const dnnl_status_t status = dnnl_sgemm(
-      transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, inner, alpha, a,
-      stride(stride_a, transpose_a ? rows : inner), b,
-      stride(stride_b, transpose_b ? inner : columns), 0.0f, c, stride(stride_c, columns));
+  const dnnl_status_t status =
+      dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, inner, alpha, a,
+                 stride(stride_a, transpose_a ? rows : inner), b,
+                 stride(stride_b, transpose_b ? inner : columns), accumulate ? 1.0f : 0.0f, c,
+                 stride(stride_c, columns));
   FLEETX_CHECK(status == dnnl_success, "sgemm failed with status ", status);
 }
 

@@ -13,6 +13,7 @@ struct Gemm {
   int64_t rows, inner, columns;
   bool transpose_a = false, transpose_b = false;
   float alpha = 1.0f;
+  bool accumulate = false;  // c += instead of c =
   // Distances of rows in memory; 0: the matrix is dense.
   int64_t stride_a = 0, stride_b = 0, stride_c = 0;
 

@@ -1,0 +1,352 @@
+// attention: scaled dot-product attention of several heads.
+//   q [B, Q, heads * d], k [B, K, heads * d], v [B, K, heads * e] -> out [B, Q, heads * e]
+//   for each example and head:  P = softmax(scale * q * k^T + mask),  out = P * v
+// mask broadcasts to [B, heads, Q, K]; its last dimension is K.
+// With dP = dout * v^T:  dS = P * (dP - sum over keys of P * dP),  dv = P^T * dout,
+//   dq = scale * dS * k,  dk = scale * dS^T * q,  dmask = dS summed to the shape of mask.
+// Heads are read where they stand, and the scores of a few queries at a time never leave the cache:
+// backward computes them again, so nothing of them is kept.
+#include "fleetx/base/simd.h"
+#include "fleetx/base/threads.h"
+#include "fleetx/kernel/op.h"
+#include "fleetx/ops/gemm.h"
+#include "fleetx/ops/math.h"
+
+namespace fleetx {
+namespace {
+
+struct Sizes {
+  int64_t batch, heads, queries, keys, d, e;
+
+  int64_t q_row() const { return heads * d; }  // also of k
+  int64_t v_row() const { return heads * e; }  // also of out
+  Shape scores() const { return {batch, heads, queries, keys}; }
+};
+
+template <class Args>
+Sizes sizes(const Args& args) {
+  const Shape &q = args.in("q").shape, &v = args.in("v").shape;
+  const auto heads = args.template attr<int64_t>("heads");
+  return {q[0], heads, q[1], v[1], q[2] / heads, v[2] / heads};
+}
+
+void check(const ir::Infer& c) {
+  for (const auto* slot : {"q", "k", "v"})
+    c.check(c.in(slot).dtype == DType::kF32 && c.in(slot).shape.rank() == 3, c.show(slot),
+            "; expected f32 [batch, length, heads * size]");
+  const Shape &q = c.in("q").shape, &k = c.in("k").shape, &v = c.in("v").shape;
+  const auto heads = c.attr<int64_t>("heads");
+  c.check(heads > 0 && q[2] % heads == 0 && v[2] % heads == 0, c.show("q"), ", ", c.show("v"),
+          "; heads is ", heads, " and must divide their width");
+  c.check(k[0] == q[0] && k[2] == q[2], c.show("q"), ", ", c.show("k"),
+          "; must have one batch and one width");
+  c.check(v[0] == k[0] && v[1] == k[1], c.show("k"), ", ", c.show("v"),
+          "; must have one batch and one length");
+  c.check(k[1] > 0, c.show("k"), "; needs at least one key");
+  if (!c.has("mask")) return;
+  const Shape &mask = c.in("mask").shape, scores = sizes(c).scores();
+  bool fits = c.in("mask").dtype == DType::kF32 && mask.rank() >= 1 && mask.rank() <= 4 &&
+              mask.back() == k[1];
+  for (int d = 0; fits && d < mask.rank(); ++d)
+    fits = mask[d] == 1 || mask[d] == scores[d + 4 - mask.rank()];
+  c.check(fits, c.show("mask"), "; expected f32 that broadcasts to ", scores,
+          " and has its last dimension");
+}
+
+void infer(ir::Infer& c) {
+  check(c);
+  const Shape &q = c.in("q").shape, &v = c.in("v").shape;
+  c.out("out") = {DType::kF32, {q[0], q[1], v[2]}};
+}
+
+double product_flops(const ir::Infer& c, int64_t of_d, int64_t of_e) {
+  const Sizes s = sizes(c);
+  return 2.0 * static_cast<double>(s.scores().numel()) *
+         static_cast<double>(of_d * s.d + of_e * s.e);
+}
+
+ir::Cost cost(const ir::Infer& c) { return {.flops = product_flops(c, 1, 1)}; }
+
+void grad(ir::Grad& g) {
+  std::vector<ir::Dest> dests;
+  for (const auto* slot : {"q", "k", "v"})
+    if (g.needs(slot)) dests.emplace_back(str("d", slot), g.dx(slot));
+  const bool mask = g.has("mask") && g.needs("mask");
+  if (mask) dests.emplace_back("dscores", g.builder().unique_name(g.dx("mask") + "_scores"));
+  const ir::Results d = g.op("attention_grad",
+                             {{"q", g.in("q")},
+                              {"k", g.in("k")},
+                              {"v", g.in("v")},
+                              {"mask", g.in("mask")},
+                              {"dout", g.dout("out")}},
+                             g.attrs(), dests);
+  for (const auto* slot : {"q", "k", "v"})
+    if (g.needs(slot)) g.set(slot, d[str("d", slot)]);
+  if (mask)
+    g.set("mask", g.op("sum_to", {{"x", d["dscores"]}},
+                       {{"shape", g.in("mask").shape()}, {"axis", -1}}, {{"out", g.dx("mask")}}));
+}
+
+// The mask row of a query, found by strides that are 0 where the mask broadcasts.
+struct Mask {
+  kernel::Slot slot;
+  int64_t stride[3] = {};  // example, head, query
+
+  explicit Mask(kernel::Prepare& p) : slot(p.input("mask")) {
+    if (!slot) return;
+    const Shape& shape = p.in("mask").shape;
+    int64_t step = shape.back();
+    for (int d = shape.rank() - 2; d >= 0; --d) {
+      stride[d + 4 - shape.rank()] = shape[d] == 1 ? 0 : step;
+      step *= shape[d];
+    }
+  }
+  const float* row(const kernel::Run& r, int64_t example, int64_t head, int64_t query) const {
+    const auto* mask = r.in<float>(slot);
+    return mask ? mask + example * stride[0] + head * stride[1] + query * stride[2] : nullptr;
+  }
+};
+
+// s = softmax(s + mask) in each row.
+void masked_softmax(float* s, int64_t rows, int64_t n, const float* mask, int64_t mask_stride) {
+  vectorized([=] {
+    for (int64_t row = 0; row < rows; ++row) {
+      float* x = s + row * n;
+      const float* m = mask + (mask ? row * mask_stride : 0);
+      if (mask)
+        for (int64_t j = 0; j < n; ++j) x[j] += m[j];
+      float largest = x[0], sum = 0;
+#pragma omp simd reduction(max : largest)
+      for (int64_t j = 0; j < n; ++j) largest = x[j] > largest ? x[j] : largest;
+#pragma omp simd reduction(+ : sum)
+      for (int64_t j = 0; j < n; ++j) {
+        x[j] = math::exp(x[j] - largest);
+        sum += x[j];
+      }
+      const float inverse = 1.0f / sum;
+      for (int64_t j = 0; j < n; ++j) x[j] *= inverse;
+    }
+  });
+}
+
+// ds = p * (ds - sum(p * ds)) in each row.
+void softmax_backward(const float* p, float* ds, int64_t rows, int64_t n) {
+  vectorized([=] {
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* weight = p + row * n;
+      float *d = ds + row * n, sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (int64_t j = 0; j < n; ++j) sum += weight[j] * d[j];
+#pragma GCC ivdep
+      for (int64_t j = 0; j < n; ++j) d[j] = weight[j] * (d[j] - sum);
+    }
+  });
+}
+
+// A few queries of one head.
+struct Block {
+  int64_t example, head, first, rows;
+};
+
+class AttentionKernel : public kernel::Kernel {
+ public:
+  std::string_view implementation() const override { return Gemm::implementation(); }
+
+ protected:
+  // `buffers`: how many matrices of scores a block needs.
+  AttentionKernel(kernel::Prepare& p, int buffers)
+      : s_(sizes(p)),
+        scale_(p.attr<float>("scale")),
+        rows_(std::clamp<int64_t>(kScores / s_.keys, 1, s_.queries)),
+        parts_(parts_for(s_.batch * s_.heads, 1)),
+        q_(p.input("q")),
+        k_(p.input("k")),
+        v_(p.input("v")),
+        mask_(p),
+        buffers_(buffers),
+        scratch_(
+            p.scratch(static_cast<size_t>(parts_ * buffers * rows_ * s_.keys) * sizeof(float))) {
+    Gemm::prepare();
+  }
+
+  // body(block, scratch); the blocks of one head come in turn, in one thread.
+  template <class Body>
+  void for_each_block(const kernel::Run& r, const Body& body) const {
+    parallel_parts(s_.batch * s_.heads, parts_, [&](int part, int64_t begin, int64_t end) {
+      float* scratch = r.out<float>(scratch_) + part * buffers_ * rows_ * s_.keys;
+      for (int64_t i = begin; i < end; ++i)
+        for (int64_t first = 0; first < s_.queries; first += rows_)
+          body(Block{i / s_.heads, i % s_.heads, first, std::min(rows_, s_.queries - first)},
+               scratch);
+    });
+  }
+
+  int64_t q_offset(const Block& b) const {
+    return (b.example * s_.queries + b.first) * s_.q_row() + b.head * s_.d;
+  }
+  int64_t k_offset(const Block& b) const {
+    return b.example * s_.keys * s_.q_row() + b.head * s_.d;
+  }
+  int64_t v_offset(const Block& b) const {
+    return b.example * s_.keys * s_.v_row() + b.head * s_.e;
+  }
+  int64_t out_offset(const Block& b) const {
+    return (b.example * s_.queries + b.first) * s_.v_row() + b.head * s_.e;
+  }
+
+  void weights(const kernel::Run& r, const Block& b, float* out) const {
+    Gemm{.rows = b.rows,
+         .inner = s_.d,
+         .columns = s_.keys,
+         .transpose_b = true,
+         .alpha = scale_,
+         .stride_a = s_.q_row(),
+         .stride_b = s_.q_row()}
+        .run(r.in<float>(q_) + q_offset(b), r.in<float>(k_) + k_offset(b), out);
+    masked_softmax(out, b.rows, s_.keys, mask_.row(r, b.example, b.head, b.first), mask_.stride[2]);
+  }
+
+  Sizes s_;
+  float scale_;
+  int64_t rows_;  // queries of a block
+  int parts_;
+  kernel::Slot q_, k_, v_;
+  Mask mask_;
+
+ private:
+  static constexpr int64_t kScores = 1 << 16;  // of a block
+
+  int64_t buffers_;
+  kernel::Slot scratch_;
+};
+
+class Attention final : public AttentionKernel {
+ public:
+  explicit Attention(kernel::Prepare& p) : AttentionKernel(p, 1), out_(p.output("out")) {}
+
+  void run(const kernel::Run& r) override {
+    for_each_block(r, [&](const Block& b, float* p) {
+      weights(r, b, p);
+      Gemm{.rows = b.rows,
+           .inner = s_.keys,
+           .columns = s_.e,
+           .stride_b = s_.v_row(),
+           .stride_c = s_.v_row()}
+          .run(p, r.in<float>(v_) + v_offset(b), r.out<float>(out_) + out_offset(b));
+    });
+  }
+
+ private:
+  kernel::Slot out_;
+};
+
+void infer_grad(ir::Infer& c) {
+  check(c);
+  const Shape out{c.in("q").shape[0], c.in("q").shape[1], c.in("v").shape[2]};
+  c.check(c.in("dout").dtype == DType::kF32 && c.in("dout").shape == out, c.show("dout"),
+          "; expected f32", out);
+  for (const std::string slot : {"q", "k", "v"})
+    if (c.out_count("d" + slot) > 0) c.out("d" + slot) = c.in(slot);
+  if (c.out_count("dscores") > 0) c.out("dscores") = {DType::kF32, sizes(c).scores()};
+}
+
+ir::Cost cost_grad(const ir::Infer& c) { return {.flops = product_flops(c, 3, 2)}; }
+
+class AttentionGrad final : public AttentionKernel {
+ public:
+  explicit AttentionGrad(kernel::Prepare& p)
+      : AttentionKernel(p, 2),
+        dout_(p.input("dout")),
+        dq_(p.output("dq")),
+        dk_(p.output("dk")),
+        dv_(p.output("dv")),
+        dscores_(p.output("dscores")) {}
+
+  void run(const kernel::Run& r) override {
+    for_each_block(r, [&](const Block& b, float* p) {
+      weights(r, b, p);
+      if (dv_) value_gradient(r, b, p);
+      if (!dq_ && !dk_ && !dscores_) return;
+      float* ds = p + rows_ * s_.keys;
+      if (dscores_)
+        ds = r.out<float>(dscores_) +
+             ((b.example * s_.heads + b.head) * s_.queries + b.first) * s_.keys;
+      Gemm{.rows = b.rows,
+           .inner = s_.e,
+           .columns = s_.keys,
+           .transpose_b = true,
+           .stride_a = s_.v_row(),
+           .stride_b = s_.v_row()}
+          .run(r.in<float>(dout_) + out_offset(b), r.in<float>(v_) + v_offset(b), ds);
+      softmax_backward(p, ds, b.rows, s_.keys);
+      if (dq_) query_gradient(r, b, ds);
+      if (dk_) key_gradient(r, b, ds);
+    });
+  }
+
+ private:
+  void value_gradient(const kernel::Run& r, const Block& b, const float* p) const {
+    Gemm{.rows = s_.keys,
+         .inner = b.rows,
+         .columns = s_.e,
+         .transpose_a = true,
+         .accumulate = b.first > 0,
+         .stride_b = s_.v_row(),
+         .stride_c = s_.v_row()}
+        .run(p, r.in<float>(dout_) + out_offset(b), r.out<float>(dv_) + v_offset(b));
+  }
+  void query_gradient(const kernel::Run& r, const Block& b, const float* ds) const {
+    Gemm{.rows = b.rows,
+         .inner = s_.keys,
+         .columns = s_.d,
+         .alpha = scale_,
+         .stride_b = s_.q_row(),
+         .stride_c = s_.q_row()}
+        .run(ds, r.in<float>(k_) + k_offset(b), r.out<float>(dq_) + q_offset(b));
+  }
+  void key_gradient(const kernel::Run& r, const Block& b, const float* ds) const {
+    Gemm{.rows = s_.keys,
+         .inner = b.rows,
+         .columns = s_.d,
+         .transpose_a = true,
+         .alpha = scale_,
+         .accumulate = b.first > 0,
+         .stride_b = s_.q_row(),
+         .stride_c = s_.q_row()}
+        .run(ds, r.in<float>(q_) + q_offset(b), r.out<float>(dk_) + k_offset(b));
+  }
+
+  kernel::Slot dout_, dq_, dk_, dv_, dscores_;
+};
+
+FLEETX_OP(attention)
+    .input("q")
+    .input("k")
+    .input("v")
+    .input("mask", ir::Arity::kOptional)
+    .output("out")
+    .attr("heads", 1)
+    .attr("scale", 1.0)
+    .infer(infer)
+    .grad(grad)
+    .cost(cost)
+    .kernel<Attention>();
+
+FLEETX_OP(attention_grad)
+    .input("q")
+    .input("k")
+    .input("v")
+    .input("mask", ir::Arity::kOptional)
+    .input("dout")
+    .output("dq", ir::Arity::kOptional)
+    .output("dk", ir::Arity::kOptional)
+    .output("dv", ir::Arity::kOptional)
+    .output("dscores", ir::Arity::kOptional)
+    .attr("heads", 1)
+    .attr("scale", 1.0)
+    .infer(infer_grad)
+    .cost(cost_grad)
+    .kernel<AttentionGrad>();
+
+}  // namespace
+}  // namespace fleetx
