@@ -1,7 +1,8 @@
-// fuse_optimizer: one sweep over all parameters. Updates of one type that have the same scalar
+// fuse_optimizer: one sweep over many parameters. Updates of one type that have the same scalar
 // attributes and share their single inputs (lr, scale) become one op; what is given per parameter
 // (variables, lr_factors, l1, l2, ...) is put one after the other. The merged op stands at the
-// place of the last one.
+// place of the last one. Large networks get several sweeps, each over parameters that are ready to
+// be updated at about the same time, so that update_early finds a place for it.
 //
 //   before
 //     [w], [vw] = momentum([w], [dw], [vw], lr, _) {mu=0.9, l2=[0.0001]}
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fleetx/ir/infer.h"
 #include "fleetx/passes/graph.h"
 #include "fleetx/passes/passes.h"
 
@@ -135,6 +137,50 @@ void merge(Graph& g, const std::vector<Node>& updates) {
   for (size_t i = 0; i + 1 < updates.size(); ++i) g.erase(updates[i]);
 }
 
+// Enough for a sweep to be worth its call.
+constexpr double kSweepBytes = 4 << 20;
+
+double parameter_bytes(const Graph& g, Node op) {
+  double bytes = 0;
+  for (const std::string& name : op->in("param")) bytes += ir::bytes_of(g.program().var(name).type);
+  return bytes;
+}
+
+// The place of the last op before the update that makes what it reads or uses what it changes.
+int64_t ready_at(const Graph& g, Node update) {
+  int64_t ready = -1;
+  const auto look = [&](const std::vector<Node>& ops) {
+    for (const Node op : ops)
+      if (g.position(op) < g.position(update)) ready = std::max(ready, g.position(op));
+  };
+  for (const ir::Names& names : update->inputs)
+    for (const std::string& name : names) look(g.writers(name));
+  for (const ir::Names& names : update->outputs)
+    for (const std::string& name : names) look(g.readers(name));
+  return ready;
+}
+
+std::vector<std::vector<Node>> sweeps(const Graph& g, const std::vector<Node>& updates) {
+  std::vector<std::pair<int64_t, Node>> by_time;
+  for (const Node op : updates) by_time.emplace_back(ready_at(g, op), op);
+  std::stable_sort(by_time.begin(), by_time.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::vector<Node>> all(1);
+  double bytes = 0;
+  for (const auto& [ready, op] : by_time) {
+    if (bytes >= kSweepBytes) {
+      all.emplace_back();
+      bytes = 0;
+    }
+    all.back().push_back(op);
+    bytes += parameter_bytes(g, op);
+  }
+  for (std::vector<Node>& sweep : all)
+    std::sort(sweep.begin(), sweep.end(),
+              [&](Node a, Node b) { return g.position(a) < g.position(b); });
+  return all;
+}
+
 }  // namespace
 
 void fuse_optimizer(ir::Program& program, const Options& options) {
@@ -145,7 +191,8 @@ void fuse_optimizer(ir::Program& program, const Options& options) {
   for (auto& [key, updates] : groups) {
     const Node last = updates.back();
     std::erase_if(updates, [&](Node op) { return op != last && !can_move(g, op, last); });
-    if (updates.size() > 1) merge(g, updates);
+    for (const std::vector<Node>& sweep : sweeps(g, updates))
+      if (sweep.size() > 1) merge(g, sweep);
   }
   g.drop_orphans();
 }

@@ -29,6 +29,7 @@ constexpr Pass kPasses[] = {
     // After the fusions that know more about an op than that it is element-wise.
     {"fuse_elementwise", fuse_elementwise},
     {"fuse_optimizer", fuse_optimizer},
+    {"update_early", update_early},
 };
 
 void check_options(const ir::Program& program, const Options& options) {

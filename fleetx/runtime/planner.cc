@@ -427,9 +427,13 @@ class Planner {
     }
   }
 
-  // Gradients are born in their bucket: the value that the update reads, in the layout of its
-  // parameter.
+  // Gradients that live until backward is done are born in their bucket: the value that the update
+  // reads, in the layout of its parameter. Those whose parameter is updated earlier hand their
+  // memory on, in the arena.
   void place_gradients() {
+    int backward_end = -1;
+    for (size_t s = 0; s < plan_->steps_.size(); ++s)
+      if (plan_->steps_[s].role == ir::Role::kBackward) backward_end = static_cast<int>(s);
     for (const ir::VarInfo* v : plan_->program_.vars()) {
       const auto of = v->attrs.find("grad_of");
       const auto place = places_.find(v->name);
@@ -441,7 +445,8 @@ class Planner {
         for (const int copy : place->second.copies)
           if (desc_of(copy).layout == desc_of(param->second.home).layout) value = copy;
       Storage& storage = storage_of(value);
-      if (storage.region == Region::kArena) storage.region = Region::kBucket;
+      if (storage.region == Region::kArena && storage.block.last > backward_end)
+        storage.region = Region::kBucket;
     }
   }
 

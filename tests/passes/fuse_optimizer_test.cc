@@ -75,5 +75,37 @@ TEST(FuseOptimizer, NotTwoUpdatesOfOneParameter) {
 )");
 }
 
+// Parameters of 4 MiB: what is ready first is updated first.
+TEST(FuseOptimizer, SeveralSweepsOverALargeNetwork) {
+  const std::string vars = R"(program
+param a : f32[1024,1024]
+param b : f32[1024]
+param c : f32[1024,1024]
+param d : f32[1024]
+state lr : f32[1]
+data x : f32[1024,1024]
+data y : f32[1024]
+var da : f32[1024,1024]
+var db : f32[1024]
+var dc : f32[1024,1024]
+var dd : f32[1024]
+
+backward:
+dd = scale(y)
+dc = scale(x)
+db = scale(y) {scale=2.0}
+da = scale(x) {scale=2.0}
+update:
+)";
+  expect_rewrite(fuse_optimizer, vars + R"([a] = sgd([a], [da], lr, _)
+[b] = sgd([b], [db], lr, _)
+[c] = sgd([c], [dc], lr, _)
+[d] = sgd([d], [dd], lr, _)
+)",
+                 vars + R"([a, b] = sgd([a, b], [da, db], lr, _)
+[c, d] = sgd([c, d], [dc, dd], lr, _)
+)");
+}
+
 }  // namespace
 }  // namespace fleetx::passes
