@@ -9,7 +9,7 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/convolution.h"
+#include "fleetx/ops/winograd.h"
 
 namespace fleetx {
 namespace {
@@ -85,20 +85,29 @@ std::vector<ConvLayouts> wishes(const kernel::Prepare& p, std::optional<Layout> 
 class Conv2d final : public kernel::Kernel {
  public:
   explicit Conv2d(kernel::Prepare& p) {
-    const ConvChoice c =
-        choose(p, ConvPass::kForward, geometry(p, p.out("out").shape), wishes(p),
-               {.bias = p.has("bias"), .relu = p.attr<std::string>("act") == "relu"});
+    const Convolution g = geometry(p, p.out("out").shape);
+    const ConvOptions options{.bias = p.has("bias"), .relu = p.attr<std::string>("act") == "relu"};
+    if (Winograd::wanted(p, g)) {
+      winograd_ = Winograd(p, ConvPass::kForward, g, options);
+      winograd_.bind(p.input("x", 0, Winograd::activations()), p.input("w", 0, Winograd::weights()),
+                     p.output("out", 0, Winograd::activations()), p.input("bias"));
+      return;
+    }
+    const ConvChoice c = choose(p, ConvPass::kForward, g, wishes(p), options);
     conv_ = onednn::Primitive(p, c.pd);
     conv_.arg(DNNL_ARG_SRC, p.input("x", 0, c.src), c.src_md)
         .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, c.weights), c.weights_md)
         .arg(DNNL_ARG_BIAS, p.input("bias"), c.pd.query_md(dnnl::query::weights_md, 1))
         .arg(DNNL_ARG_DST, p.output("out", 0, c.dst), c.dst_md);
   }
-  void run(const kernel::Run& r) override { conv_.run(r); }
-  std::string_view implementation() const override { return conv_.implementation(); }
+  void run(const kernel::Run& r) override { winograd_ ? winograd_.run(r) : conv_.run(r); }
+  std::string_view implementation() const override {
+    return winograd_ ? Winograd::kName : conv_.implementation();
+  }
 
  private:
   onednn::Primitive conv_;
+  Winograd winograd_;
 };
 
 void infer_grad(ir::Infer& c) {
@@ -123,6 +132,28 @@ class Conv2dGrad final : public kernel::Kernel {
  public:
   explicit Conv2dGrad(kernel::Prepare& p) {
     const Convolution g = geometry(p, p.in("dout").shape);
+    if (!p.has_out("dx")) p.input_as_is("w");  // what is not read may stay as it is
+    if (!p.has_out("dw") && !p.has_out("dbias")) p.input_as_is("x");
+    Winograd::wanted(p, g) ? prepare_winograd(p, g) : prepare_onednn(p, g);
+  }
+
+  void run(const kernel::Run& r) override {
+    if (masked_) mask(r);
+    if (data_) data_.run(r);
+    if (weights_) weights_.run(r);
+    if (winograd_data_) winograd_data_.run(r);
+    if (winograd_weights_) winograd_weights_.run(r);
+    if (partial_)
+      channel_sums(*channels_, r.in<float>(masked_ ? masked_ : dout_), r.out<float>(partial_),
+                   r.out<float>(dbias_));
+  }
+  std::string_view implementation() const override {
+    if (winograd_data_ || winograd_weights_) return Winograd::kName;
+    return weights_ ? weights_.implementation() : data_.implementation();
+  }
+
+ private:
+  void prepare_onednn(kernel::Prepare& p, const Convolution& g) {
     std::optional<Layout> dst;  // both computations read dout in one layout
     std::optional<ConvChoice> weights, data;
     if (p.has_out("dw") || p.has_out("dbias")) {
@@ -134,15 +165,13 @@ class Conv2dGrad final : public kernel::Kernel {
       dst = data->dst;
     }
     if (!dst) return;  // nothing asked for
-    dout_ = p.input("dout", 0, *dst);
-    if (!p.attr<std::string>("act").empty()) {
-      out_ = p.input("out", 0, *dst);
-      stored_ = dst->stored(g.dst);
-      masked_ = p.scratch(static_cast<size_t>(stored_) * sizeof(float));
-    }
-    const kernel::Slot dout = masked_ ? masked_ : dout_;
+    const kernel::Slot dout = gradient(p, g, *dst);
+    // One after the other, they use the same memory.
+    const kernel::Slot scratch =
+        onednn::scratch_for(p, {data ? data->pd.scratchpad_desc().get_size() : 0,
+                                weights ? weights->pd.scratchpad_desc().get_size() : 0});
     if (data) {
-      data_ = onednn::Primitive(p, data->pd);
+      data_ = onednn::Primitive(data->pd, scratch);
       data_.arg(DNNL_ARG_DIFF_DST, dout, data->dst_md)
           .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, data->weights), data->weights_md)
           .arg(DNNL_ARG_DIFF_SRC, p.output("dx", 0, data->src), data->src_md);
@@ -151,30 +180,45 @@ class Conv2dGrad final : public kernel::Kernel {
       // Where only dbias is wanted, dw goes nowhere.
       const kernel::Slot dw = p.has_out("dw") ? p.output("dw", 0, weights->weights)
                                               : p.scratch(weights->weights_md.get_size());
-      weights_ = onednn::Primitive(p, weights->pd);
+      weights_ = onednn::Primitive(weights->pd, scratch);
       weights_.arg(DNNL_ARG_SRC, p.input("x", 0, weights->src), weights->src_md)
           .arg(DNNL_ARG_DIFF_DST, dout, weights->dst_md)
           .arg(DNNL_ARG_DIFF_WEIGHTS, dw, weights->weights_md)
           .arg(DNNL_ARG_DIFF_BIAS, p.output("dbias"),
                weights->pd.query_md(dnnl::query::diff_weights_md, 1));
     }
-    bind_unread(p, data.has_value(), weights.has_value());
   }
 
-  void run(const kernel::Run& r) override {
-    if (masked_) mask(r);
-    if (data_) data_.run(r);
-    if (weights_) weights_.run(r);
-  }
-  std::string_view implementation() const override {
-    return weights_ ? weights_.implementation() : data_.implementation();
+  void prepare_winograd(kernel::Prepare& p, const Convolution& g) {
+    const kernel::Slot dout = gradient(p, g, Winograd::activations());
+    if (p.has_out("dx")) {
+      winograd_data_ = Winograd(p, ConvPass::kData, g);
+      winograd_data_.bind(p.output("dx", 0, Winograd::activations()),
+                          p.input("w", 0, Winograd::weights()), dout);
+    }
+    if (p.has_out("dw")) {
+      winograd_weights_ = Winograd(p, ConvPass::kWeights, g);
+      winograd_weights_.bind(p.input("x", 0, Winograd::activations()),
+                             p.output("dw", 0, Winograd::weights()), dout);
+    } else if (p.has_out("dbias")) {
+      p.input_as_is("x");
+    }
+    if (p.has_out("dbias")) {
+      channels_ = Channels::of(g.dst, Winograd::activations());
+      partial_ = p.scratch(static_cast<size_t>(Strips(*channels_).pieces() * channels_->padded()) *
+                           sizeof(float));
+      dbias_ = p.output("dbias");
+    }
   }
 
- private:
-  // An input that is not read may stay as it is.
-  static void bind_unread(kernel::Prepare& p, bool reads_w, bool reads_x) {
-    if (!reads_w) p.input_as_is("w");
-    if (!reads_x) p.input_as_is("x");
+  // dout in this layout, less what relu did not let pass.
+  kernel::Slot gradient(kernel::Prepare& p, const Convolution& g, const Layout& layout) {
+    dout_ = p.input("dout", 0, layout);
+    if (p.attr<std::string>("act").empty()) return dout_;
+    out_ = p.input("out", 0, layout);
+    stored_ = layout.stored(g.dst);
+    masked_ = p.scratch(static_cast<size_t>(stored_) * sizeof(float));
+    return masked_;
   }
 
   void mask(const kernel::Run& r) const {
@@ -188,7 +232,9 @@ class Conv2dGrad final : public kernel::Kernel {
   }
 
   onednn::Primitive data_, weights_;
-  kernel::Slot out_, dout_, masked_;
+  Winograd winograd_data_, winograd_weights_;
+  std::optional<Channels> channels_;
+  kernel::Slot out_, dout_, masked_, partial_, dbias_;
   int64_t stored_ = 0;
 };
 

@@ -169,9 +169,17 @@ dnnl::primitive_attr attributes() {
   return attr;
 }
 
-Primitive::Primitive(kernel::Prepare& p, const dnnl::primitive_desc_base& pd) : Primitive(pd) {
-  const memory::desc scratch = pd.scratchpad_desc();
-  if (scratch.get_size() > 0) arg(DNNL_ARG_SCRATCHPAD, p.scratch(scratch.get_size()), scratch);
+kernel::Slot scratch_for(kernel::Prepare& p, std::initializer_list<size_t> bytes) {
+  const size_t most = std::max(bytes);
+  return most > 0 ? p.scratch(most) : kernel::Slot();
+}
+
+Primitive::Primitive(kernel::Prepare& p, const dnnl::primitive_desc_base& pd)
+    : Primitive(pd, scratch_for(p, {pd.scratchpad_desc().get_size()})) {}
+
+Primitive::Primitive(const dnnl::primitive_desc_base& pd, kernel::Slot scratch) : Primitive(pd) {
+  const memory::desc needed = pd.scratchpad_desc();
+  if (needed.get_size() > 0) arg(DNNL_ARG_SCRATCHPAD, scratch, needed);
 }
 
 Primitive& Primitive::arg(int id, kernel::Slot slot, const memory::desc& md) {

@@ -46,6 +46,9 @@ auto guarded(const ir::Op& op, Fn&& fn) {
   }
 }
 
+// Memory for the largest of several primitives that run one after another.
+kernel::Slot scratch_for(kernel::Prepare& p, std::initializer_list<size_t> bytes);
+
 // A primitive and its arguments.
 //
 //   mul_ = Primitive(p, matmul::primitive_desc(...));
@@ -57,8 +60,10 @@ class Primitive {
   Primitive() = default;
   explicit Primitive(const dnnl::primitive_desc_base& pd)
       : primitive_(pd.get()), implementation_(pd.impl_info_str()) {}
-  // Books the scratch memory of a primitive that was made with attributes().
+  // Books the scratch memory of a primitive that was made with attributes(); or uses what was
+  // booked.
   Primitive(kernel::Prepare& p, const dnnl::primitive_desc_base& pd);
+  Primitive(const dnnl::primitive_desc_base& pd, kernel::Slot scratch);
   Primitive(Primitive&&) = default;
   Primitive& operator=(Primitive&&) = default;
 
