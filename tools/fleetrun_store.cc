@@ -40,8 +40,9 @@ class StoreLink final : public launch::Link {
                                                  .job = options.job});
     }
     connect();
-    watch_ = client_->on_failure(
-        [fn = options.on_failure](const comm::Failure& failure) { fn(failure.what); });
+    watch_ = client_->on_failure([fn = options.on_failure](const comm::Failure& f) {
+      fn({f.rank, f.host, f.what});
+    });
   }
 
   std::vector<std::string> gather(const std::string& name, const std::string& value,

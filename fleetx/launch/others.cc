@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -16,15 +17,16 @@ std::string encode(const std::string& what, int code, bool by_user) {
   return str(code, by_user ? " u " : " f ", what);
 }
 
-News decode(const std::string& text) {
-  // Where a launcher went without a word, there is no code.
-  News news{text, 1, false};
+News decode(const LinkFailure& failure) {
+  const std::string& text = failure.what;
   int code = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
   const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
   if (error == std::errc{} && (rest.starts_with(" f ") || rest.starts_with(" u ")))
-    news = {std::string(rest.substr(3)), code, rest[1] == 'u'};
-  return news;
+    return {std::string(rest.substr(3)), code, rest[1] == 'u'};
+  // A launcher that went without a word; the store, which the first machine keeps, has no number.
+  return {str("fleetrun on machine ", std::max(0, failure.node), " (", failure.host, ") ", text), 1,
+          false};
 }
 
 // Long enough for any job; the failure of a machine ends the wait much earlier.
@@ -35,7 +37,7 @@ constexpr double kAsLongAsItTakes = 10 * 365 * 86400.0;
 Others::Others(const Stores& stores, LinkOptions options)
     : seconds_(options.seconds), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   FLEETX_CHECK(event_, std::strerror(errno));
-  options.on_failure = [this](const std::string& what) { post(decode(what)); };
+  options.on_failure = [this](const LinkFailure& failure) { post(decode(failure)); };
   link_ = stores.link(options);
 }
 

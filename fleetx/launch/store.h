@@ -32,6 +32,11 @@ class Link {
   virtual void abort(const std::string& what) = 0;
 };
 
+struct LinkFailure {
+  int node = -1;  // -1: the store itself
+  std::string host, what;
+};
+
 struct LinkOptions {
   Endpoint where{};
   bool serve = false;  // the first machine keeps the store in which the launchers meet
@@ -39,7 +44,7 @@ struct LinkOptions {
   std::string secret{}, job{}, host{};
   bool again = false;  // after a restart: the store of the last attempt may still be there
   double seconds = 0;  // to find each other
-  std::function<void(const std::string& what)> on_failure{};  // called on another thread
+  std::function<void(const LinkFailure& failure)> on_failure{};  // called on another thread
 };
 
 struct Stores {

@@ -67,9 +67,16 @@ TEST_F(TwoMachines, TheSameCommandOnEach) {
 }
 
 TEST_F(TwoMachines, AFailureOnOneStopsBothWithItsCode) {
-  for (const char* who : {"worker0", "worker3"}) {
-    const std::vector<std::string> args{
-        "--ips=10.77.0.1,10.77.0.2", "--nproc_per_node=2", kActor, who, "exit:7", "during"};
+  // With one worker each, the launcher of the one that fails has nothing left to wait for.
+  const std::pair<const char*, const char*> failures[] = {
+      {"worker0", "2"}, {"worker3", "2"}, {"worker0", "1"}, {"worker1", "1"}};
+  for (const auto& [who, each] : failures) {
+    const std::vector<std::string> args{"--ips=10.77.0.1,10.77.0.2",
+                                        std::string("--nproc_per_node=") + each,
+                                        kActor,
+                                        who,
+                                        "exit:7",
+                                        "during"};
     const auto a = start(0, args), b = start(1, args);
     const FleetrunResult ra = a->wait(), rb = b->wait();
     EXPECT_EQ(ra.code, 7) << ra.err;
@@ -102,6 +109,7 @@ TEST_F(TwoMachines, ALauncherThatVanishesEndsTheOther) {
     (dies == 0 ? a : b)->signal(SIGKILL);
     const FleetrunResult r = (dies == 0 ? b : a)->wait();
     EXPECT_EQ(r.code, 1) << r.err;
+    EXPECT_TRUE(contains(r.err, dies == 0 ? "fleetrun on machine 0" : "fleetrun on machine 1"));
     EXPECT_LT(r.seconds, 6);
   }
 }
