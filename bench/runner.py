@@ -67,7 +67,10 @@ class Runner:
             end(process)
         if process.returncode:
             raise Failed(reason(process.returncode, err))
-        line = json.loads(out.strip().splitlines()[-1])
+        try:
+            line = json.loads(out.strip().splitlines()[-1])
+        except (IndexError, ValueError):
+            raise Failed("it printed no figures") from None
         loss = line.get("loss")
         if loss is not None and not math.isfinite(loss):
             raise Failed(f"the loss became {loss}")

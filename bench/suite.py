@@ -25,9 +25,13 @@ class Case:
 
     def ratio_asked(self, peer, isa):
         """The bound on ours / peer, or None. Of other peers than PyTorch: no worse than they are."""
-        if self.asked is None or peer == "torch" and not isinstance(self.asked, dict):
-            return self.asked
-        return self.asked["avx512" if isa.startswith(("avx512", "amx")) else "avx2"] if peer == "torch" else 1.0
+        if self.asked is None:
+            return None
+        if peer != "torch":
+            return 1.0
+        if isinstance(self.asked, dict):
+            return self.asked["avx512" if isa.startswith(("avx512", "amx")) else "avx2"]
+        return self.asked
 
     def holds(self, ratio, bound):
         return ratio <= bound if self.lower_is_better else ratio >= bound
@@ -43,6 +47,7 @@ class Bench:
     threads: tuple = (1,)
     warmup: int = 1
     steps: int = 3
+    rounds: int = 3
     options: tuple = ()  # further fields of Case
 
     def asks(self):
@@ -53,7 +58,7 @@ class Bench:
         return f"asked of torch: {'<=' if dict(self.options).get('lower_is_better') else '>='} {self.asked}"
 
     def cases(self, batch, threads, quick):
-        sizes = self.sizes if batch is None else tuple(dict.fromkeys((model, batch) for model, _ in self.sizes))
+        sizes = dict.fromkeys((model, batch or size) for model, size in self.sizes)
         steps = max(2, self.steps // 4) if quick else self.steps
         units = self.unit if isinstance(self.unit, dict) else {model: self.unit for model, _ in sizes}
         return [Case(self.name, model, size, count, units[model], self.asked, self.warmup, steps, **dict(self.options))
@@ -75,10 +80,11 @@ BENCHES = {b.name: b for b in [
     Bench("wide-deep", "Wide&Deep, 26 ids of 1,000,001 rows x 10: a training step, sgd, sparse gradients", "examples/s",
           1.2, (("wide-deep", 512),), warmup=20, steps=200),
     Bench("memory", "peak memory of the whole process in training (lower is better)", "MiB", 0.75,
-          (("resnet50", 32), ("bert-base", 8)), steps=1,
+          (("resnet50", 32), ("bert-base", 8)), steps=1, rounds=1,
           options=(("field", "peak_mib"), ("lower_is_better", True))),
     Bench("resnet50-infer", "ResNet-50 inference with the test program", "images/s", 1.2,
           (("resnet50", 1), ("resnet50", 16)), warmup=2, steps=12, options=(("test", True),)),
     Bench("limits", "what the machine gives: arithmetic by a matrix product, memory by a copy",
-          {"sgemm": "GFLOP/s", "copy": "GB/s"}, None, (("sgemm", 2048), ("copy", 256)), threads=(1, 2), warmup=2, steps=20, options=(("test", True),)),
+          {"sgemm": "GFLOP/s", "copy": "GB/s"}, None, (("sgemm", 2048), ("copy", 256)), threads=(1, 2), warmup=2,
+          steps=20, options=(("test", True),)),
 ]}

@@ -108,6 +108,13 @@ class WithMadeUpPeers(unittest.TestCase):
         self.assertEqual(torch["verdict"], "holds")
         self.assertEqual(paddle["verdict"], "not measured: paddle static: exit code 7: out of luck")
 
+    def test_nonsense_is_no_figure(self):
+        for script, part in [("true", "it printed no figures"), ("echo hello", "it printed no figures"),
+                             (self.answer(1).replace('"loss": 1', '"loss": NaN'), "the loss became nan")]:
+            run = self.run_with(script, "tiny-mlp", "--quick", "--threads", "1")
+            self.assertEqual(run.returncode, 3, run.stderr)
+            self.assertIn(part, run.figures[0]["verdict"])
+
     def test_a_peer_that_hangs_is_ended(self):
         run = self.run_with("sleep 100", "tiny-mlp", "--quick", "--threads", "1", "--timeout", "1")
         self.assertEqual(run.returncode, 3)
