@@ -43,8 +43,8 @@ class Runner:
         """Why this peer cannot be measured, or None."""
         if not self.python.exists():
             return f"no {name}: {SETUP} installs it"
-        found = subprocess.run([self.python, "-c", f"import importlib.util as u, sys; sys.exit(not u.find_spec('{name}'))"],
-                               stderr=subprocess.DEVNULL, check=False)
+        look = f"import importlib.util as u, sys; sys.exit(not u.find_spec('{name}'))"
+        found = subprocess.run([self.python, "-c", look], stderr=subprocess.DEVNULL, check=False)
         return f"no {name} in {self.python.parent.parent}: {SETUP} installs it" if found.returncode else None
 
     def _run(self, case, command):

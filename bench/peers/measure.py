@@ -6,7 +6,7 @@ import time
 
 
 def arguments(models, modes):
-    parser = argparse.ArgumentParser(allow_abbrev=False, description="Measures one peer on one workload; bench/run calls it.")
+    parser = argparse.ArgumentParser(allow_abbrev=False, description="One peer on one workload; bench/run calls it.")
     parser.add_argument("model", choices=models)
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)

@@ -123,7 +123,8 @@ def bert(batch, length=128, masked=20):
         return F.cross_entropy(out[0], answers) + F.cross_entropy(out[1], follows)
 
     net = Bert()
-    return net, [words, sentences, places], loss, torch.optim.Adam(net.parameters(), lr=1e-4, fused=True), batch * length
+    adam = torch.optim.Adam(net.parameters(), lr=1e-4, fused=True)
+    return net, [words, sentences, places], loss, adam, batch * length
 
 
 class WideDeep(nn.Module):
