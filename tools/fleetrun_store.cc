@@ -52,6 +52,11 @@ class StoreLink final : public launch::Link {
 
   void abort(const std::string& what) override {
     client_->abort({.rank = options_.node, .host = options_.host, .what = what});
+    // Whoever goes on from here may end, and the store with it: not before everybody was told.
+    try {
+      client_->wait("until the failure is known", Milliseconds(1000));
+    } catch (const Error&) {
+    }
   }
 
  private:

@@ -61,6 +61,7 @@ class Job {
   std::unique_ptr<Others> others_;  // of several machines
   std::unique_ptr<ProcessStore> store_;
   std::vector<BoundPort> ports_;  // one per local process
+  BoundPort store_port_;          // where it is fixed
   std::string secret_, store_address_;
   int restart_ = 0;
 };
@@ -81,9 +82,17 @@ void Job::make_log_dir() const {
 }
 
 void Job::bind_ports() {
-  plan_ = asked_;
+  // What the last attempt held must be free before it is bound again.
+  others_.reset();
+  store_.reset();
   ports_.clear();
+  store_port_ = {};
+  plan_ = asked_;
   if (plan_.roles_from_environment) return;
+  if (plan_.node == 0 && plan_.store.port != 0) {
+    store_port_ = bind_port("the store", plan_.store);
+    store_port_.socket.reset();  // the store binds it itself; the claim keeps other jobs away
+  }
   for (Process& process : plan_.processes) {
     if (!plan_.here(process)) continue;
     ports_.push_back(bind_port(process.name(), process.endpoint));
@@ -133,8 +142,6 @@ void Job::meet_others() {
 
 // The others may take their time: meanwhile the user can stop us.
 void Job::meet() {
-  others_.reset();
-  store_.reset();
   store_address_.clear();
   if (plan_.roles_from_environment || !stores_.serve) return;
   choose_secret();
@@ -208,6 +215,7 @@ void Job::announce() const {
       if (process.role != role || !plan_.here(process) || process.local_rank != 0) continue;
       const Variables variables =
           environment_of(plan_, process, {store_address_, "", restart_, -1});
+      if (variables.empty()) continue;
       const std::string of =
           plan_.mode == Mode::kCollective ? "processes" : str(to_string(role), " processes");
       log::info("fleetrun", "Local start ", count, " ", of,

@@ -35,7 +35,7 @@ constexpr double kAsLongAsItTakes = 10 * 365 * 86400.0;
 }  // namespace
 
 Others::Others(const Stores& stores, LinkOptions options)
-    : seconds_(options.seconds), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : seconds_(options.seconds), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE)) {
   FLEETX_CHECK(event_, std::strerror(errno));
   options.on_failure = [this](const LinkFailure& failure) { post(decode(failure)); };
   link_ = stores.link(options);
@@ -49,16 +49,14 @@ void Others::post(News news) {
   const std::lock_guard lock(mutex_);
   news_.push_back(std::move(news));
   const uint64_t one = 1;
-  if (write(event_.get(), &one, sizeof one) < 0) return;  // it is readable already
+  FLEETX_CHECK(write(event_.get(), &one, sizeof one) > 0);
 }
 
 std::optional<News> Others::read_news() {
   const std::lock_guard lock(mutex_);
-  if (news_.empty()) {
-    uint64_t count = 0;
-    if (read(event_.get(), &count, sizeof count) < 0) return std::nullopt;
-    return std::nullopt;
-  }
+  // Each piece of news adds one to the event, each look takes one off.
+  uint64_t one = 0;
+  if (read(event_.get(), &one, sizeof one) < 0) return std::nullopt;
   News news = news_.front();
   news_.pop_front();
   return news;

@@ -173,7 +173,7 @@ void Supervisor::on_exit(Running& process) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, process.child.pidfd.get(), nullptr);
   process.child.pidfd.reset();
   if (status.signal == SIGKILL && process.killed)
-    end.why = str("killed by fleetrun: still there ", how_.grace_seconds, " s after SIGTERM");
+    end.why = "killed by fleetrun (SIGKILL): it did not end when asked to";
   else if (status.signal == SIGKILL && count_oom_kills(how_.vmstat) > oom_kills_)
     end.why =
         "killed by the kernel's out-of-memory killer (SIGKILL): memory ran out; use fewer "
@@ -211,12 +211,14 @@ void Supervisor::on_failure(const Running& process, const Ended& end) {
   console_.event(Level::kError, what, ". Last lines of ", end.log_path, ":\n",
                  last_lines(process.task->log_path));
   if (how_.on_failure) how_.on_failure(*process.task, end.pid, end.why);
+  if (phase_ == Phase::kRunning) {
+    if (alive() > 0)
+      console_.event(Level::kInfo, "stopping the other ", alive(),
+                     " processes: SIGTERM now, SIGKILL in ", how_.grace_seconds, " s");
+    stop(Phase::kStopping, SIGTERM);
+  }
+  // Last: it may take a moment where the network does.
   if (how_.elsewhere) how_.elsewhere->tell_failure(what, outcome_.code, false);
-  if (phase_ != Phase::kRunning) return;
-  if (alive() > 0)
-    console_.event(Level::kInfo, "stopping the other ", alive(),
-                   " processes: SIGTERM now, SIGKILL in ", how_.grace_seconds, " s");
-  stop(Phase::kStopping, SIGTERM);
 }
 
 void Supervisor::on_signal() {
@@ -240,14 +242,13 @@ void Supervisor::on_signal() {
       console_.event(Level::kWarning, name, " is passed on to ", alive(), " processes; SIGKILL in ",
                      how_.grace_seconds, " s, or at once with a second ", name);
       outcome_.by_user = true;
-      if (outcome_.code == 0) {
-        outcome_.code = 128 + number;
-        outcome_.verdict = str("stopped by ", name);
-        if (how_.elsewhere)
-          how_.elsewhere->tell_failure(str(outcome_.verdict, " on host ", how_.host), outcome_.code,
-                                       true);
-      }
       stop(Phase::kStopping, number);
+      if (outcome_.code != 0) continue;
+      outcome_.code = 128 + number;
+      outcome_.verdict = str("stopped by ", name);
+      if (how_.elsewhere)
+        how_.elsewhere->tell_failure(str(outcome_.verdict, " on host ", how_.host), outcome_.code,
+                                     true);
     }
   }
 }

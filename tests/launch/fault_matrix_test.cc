@@ -38,8 +38,8 @@ const Fault kFaults[] = {
     {"worker1", "signal:11", 0, "during", 139, "killed by SIGSEGV (segmentation fault)"},
     {"worker1", "signal:15", 0, "start", 143, "killed by SIGTERM (terminated)"},
     {"worker1", "signal:15", 0, "during", 143, "killed by SIGTERM (terminated)"},
-    {"worker1", "hang", SIGTERM, "start", 143, "still there 0.3 s after SIGTERM"},
-    {"worker1", "hang", SIGTERM, "during", 143, "still there 0.3 s after SIGTERM"},
+    {"worker1", "hang", SIGTERM, "start", 143, "it did not end when asked to"},
+    {"worker1", "hang", SIGTERM, "during", 143, "it did not end when asked to"},
     {"worker1", "daemon", SIGTERM, "during", 143, "worker 1 ended after"},
     {"server0", "exit:3", 0, "start", 3, "server 0 failed after"},
     {"server0", "exit:3", 0, "during", 3, "server 0 failed after"},
@@ -49,7 +49,7 @@ const Fault kFaults[] = {
     {"server0", "signal:11", 0, "during", 139, "killed by SIGSEGV (segmentation fault)"},
     {"server0", "signal:15", 0, "start", 143, "killed by SIGTERM (terminated)"},
     {"server0", "signal:15", 0, "during", 143, "killed by SIGTERM (terminated)"},
-    {"server0", "hang", SIGTERM, "during", 143, "still there 0.3 s after SIGTERM"},
+    {"server0", "hang", SIGTERM, "during", 143, "it did not end when asked to"},
     {"fleetrun", "work", SIGKILL, "start", 137, ""},
     {"fleetrun", "work", SIGKILL, "during", 137, ""},
     {"fleetrun", "hang", SIGKILL, "during", 137, ""},
@@ -59,7 +59,7 @@ const Fault kFaults[] = {
     {"fleetrun", "work", SIGINT, "during", 130, "stopped by SIGINT"},
     {"fleetrun", "work", SIGTERM, "start", 143, "stopped by SIGTERM"},
     {"fleetrun", "work", SIGTERM, "during", 143, "stopped by SIGTERM"},
-    {"fleetrun", "hang", SIGTERM, "during", 143, "still there 0.3 s after SIGTERM"},
+    {"fleetrun", "hang", SIGTERM, "during", 143, "it did not end when asked to"},
     {"fleetrun", "work", SIGHUP, "during", 129, "stopped by SIGHUP"},
 };
 

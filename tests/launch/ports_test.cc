@@ -91,6 +91,10 @@ TEST(Ports, PortInUseStartsNothing) {
   EXPECT_TRUE(contains(r.err, "server 0: port "));
   EXPECT_TRUE(contains(r.err, "(launch_test)"));
   EXPECT_TRUE(run.read("log/serverlog.0").empty());
+  const FleetrunResult store = run_fleetrun(
+      {"--server_num=1", "--worker_num=1", str("--http_port=", free.endpoint.port), "/bin/true"});
+  EXPECT_EQ(store.code, 2);
+  EXPECT_TRUE(contains(store.err, "the store: port "));
 }
 
 // 50 jobs at once: every process listens on its port and meets the others of its own job.
