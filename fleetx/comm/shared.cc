@@ -59,16 +59,18 @@ Shared::~Shared() = default;
 void Shared::leave() {
   stop_lane();
   own().presence = Presence::kLeft;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (int r = 0; r < size(); ++r) ring(memory_.slot(r));
+  ring_all();
 }
 
 // --- waiting ------------------------------------------------------------------------------------
 
 void Shared::arrive() {
   own().phase.store(++phase_, std::memory_order_release);
-  // Pairs with the one in wait(): either we see that a rank sleeps or it sees our phase.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  ring_all();
+}
+
+void Shared::ring_all() {
+  barrier_of_wakers();
   for (int r = 0; r < size(); ++r) ring(memory_.slot(r));
 }
 
@@ -102,7 +104,7 @@ void Shared::wait(const Ready& ready, const Pending& pending, Deadline deadline)
   for (;;) {
     const uint32_t bell = me.bell.load();
     me.asleep.store(1);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    barrier_of_sleepers();
     const bool there = ready();
     if (!there) sleep_on(me.bell, bell, std::min(kNap, Milliseconds(1 + left_ms(deadline))));
     me.asleep.store(0);
@@ -222,36 +224,49 @@ const char* Shared::input(const Stage& s, int peer, int64_t offset, int64_t stag
                   : part(peer) + static_cast<size_t>(staged) * s.item;
 }
 
-// Each rank reduces a slice of every piece and gives it to all, or to the root.
+// Each rank reduces a slice of every piece and gives it to all, or to the root: into their memory,
+// or into their stage. What goes through a stage is only what others reduce.
 void Shared::all_reduce(const Stage& s) {
   const Call& c = s.call;
-  const auto n = static_cast<size_t>(size());
   const bool to_all = c.kind == CallKind::kAllReduce;
+  const auto begin_of = [&](int64_t count, int r) { return slice_begin(count, r, size(), s.item); };
+  const auto own_in = [&](int64_t at) {
+    return static_cast<const char*>(c.in) + size_t(at) * s.item;
+  };
+  const auto own_out = [&](int64_t at) { return static_cast<char*>(c.out) + size_t(at) * s.item; };
+  const auto each_other_slice = [&](int64_t count, const auto& fn) {
+    for (int r = 0; r < size(); ++r) {
+      const int64_t begin = begin_of(count, r);
+      if (r != rank()) fn(begin, size_t(begin_of(count, r + 1) - begin) * s.item);
+    }
+  };
   const auto put = [&](int64_t offset, int64_t count, char* stage) {
-    copy(stage, static_cast<const char*>(c.in) + size_t(offset) * s.item, size_t(count) * s.item);
+    each_other_slice(count, [&](int64_t begin, size_t bytes) {
+      copy(stage + size_t(begin) * s.item, own_in(offset + begin), bytes);
+    });
   };
   pieces(s, put, [&](int64_t offset, int64_t count) {
-    const int64_t begin = slice_begin(count, rank(), size(), s.item);
-    const int64_t end = slice_begin(count, rank() + 1, size(), s.item);
+    const int64_t begin = begin_of(count, rank()), end = begin_of(count, rank() + 1);
     const void* sources[kMostRanks];
     void* destinations[kMostRanks];
     size_t writes = 0;
     for (int r = 0; r < size(); ++r) {
-      sources[r] = input(s, r, offset + begin, begin);
-      if (s.direct && (to_all || r == c.peer))
-        destinations[writes++] = address_of(r, post(r).out) + size_t(offset + begin) * s.item;
+      const bool own_memory = !s.direct && r == rank();
+      sources[r] = own_memory ? own_in(offset + begin) : input(s, r, offset + begin, begin);
+      if (!to_all && r != c.peer) continue;
+      destinations[writes++] = own_memory ? own_out(offset + begin)
+                               : s.direct
+                                   ? address_of(r, post(r).out) + size_t(offset + begin) * s.item
+                                   : part(r) + size_t(begin) * s.item;
     }
-    if (!s.direct) destinations[writes++] = own().stage[pieces_ & 1] + size_t(begin) * s.item;
-    reduce_vectors(c.dtype, c.op, {sources, n}, {destinations, writes}, end - begin, size());
+    reduce_vectors(c.dtype, c.op, {sources, size_t(size())}, {destinations, writes}, end - begin,
+                   size());
     if (s.direct) return;
     sync(s.deadline);
-    if (!to_all && rank() != c.peer) return;
-    for (int r = 0; r < size(); ++r) {
-      const int64_t from = slice_begin(count, r, size(), s.item);
-      const int64_t to = slice_begin(count, r + 1, size(), s.item);
-      copy(static_cast<char*>(c.out) + size_t(offset + from) * s.item,
-           part(r) + size_t(from) * s.item, size_t(to - from) * s.item);
-    }
+    if (to_all || rank() == c.peer)
+      each_other_slice(count, [&](int64_t at, size_t bytes) {
+        copy(own_out(offset + at), part(rank()) + size_t(at) * s.item, bytes);
+      });
   });
 }
 
@@ -323,7 +338,7 @@ void Shared::send(const Call& c, Deadline deadline) {
       const size_t now = std::min<size_t>(bytes, room());
       copy_into(out, out.written, from, now);
       out.written.store(out.written + now, std::memory_order_release);
-      std::atomic_thread_fence(std::memory_order_seq_cst);
+      barrier_of_wakers();
       ring(memory_.slot(c.peer));
       from += now;
       bytes -= now;
@@ -358,7 +373,7 @@ bool Shared::drain(int from) {
     moved = true;
   }
   if (moved) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    barrier_of_wakers();
     ring(memory_.slot(from));
   }
   return moved;

@@ -46,6 +46,7 @@ class Shared : public Communicator {
   Slot& own() const { return memory_.slot(rank()); }
   const Post& post(int peer) const;
   void arrive();
+  void ring_all();
   void wait_for_all(Deadline deadline);
   void sync(Deadline deadline) {
     arrive();
@@ -82,7 +83,7 @@ class Shared : public Communicator {
   // A rank's input: from element `offset` on where its memory is visible, `staged` on where it is
   // not.
   const char* input(const Stage& s, int peer, int64_t offset, int64_t staged) const;
-  const char* part(int peer) const { return memory_.slot(peer).stage[pieces_ & 1]; }
+  char* part(int peer) const { return memory_.slot(peer).stage[pieces_ & 1]; }
 
   void send(const Call& call, Deadline deadline);
   void receive(const Call& call, Deadline deadline);

@@ -1,6 +1,7 @@
 #include "fleetx/comm/shared_memory.h"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +12,29 @@ namespace fleetx::comm {
 
 size_t SharedMemory::bytes(int size) {
   return slot_offset(size) + static_cast<size_t>(size) * static_cast<size_t>(size) * sizeof(Ring);
+}
+
+namespace {
+
+// All processes of a host are asked the same and get the same answer from its kernel.
+bool have_membarrier() {
+  static const bool have =
+      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+  return have;
+}
+
+}  // namespace
+
+void barrier_of_wakers() {
+  if (have_membarrier())
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+void barrier_of_sleepers() {
+  if (!have_membarrier() || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
+    std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 void sleep_on(std::atomic<uint32_t>& bell, uint32_t value, Milliseconds time) {

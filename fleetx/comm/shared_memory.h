@@ -13,7 +13,7 @@
 namespace fleetx::comm {
 
 inline constexpr size_t kInlineBytes = 8192;              // data of a small call
-inline constexpr size_t kStageBytes = size_t{512} << 10;  // a piece of a large one
+inline constexpr size_t kStageBytes = size_t{128} << 10;  // a piece of a large one
 inline constexpr size_t kRingBytes = size_t{256} << 10;
 
 inline constexpr int kMostRanks = 1024;  // of one host
@@ -81,6 +81,12 @@ class SharedMemory {
   char* base_;
   int size_;
 };
+
+// One who tells something and one who goes to sleep must not miss each other: either the first sees
+// that the other sleeps, or the other sees what it is told. That takes a barrier on both sides; the
+// system lets the sleeper, who has time, pay for both.
+void barrier_of_wakers();
+void barrier_of_sleepers();
 
 // Sleeps until somebody rings, `value` is not the bell's any more, or the time is over.
 void sleep_on(std::atomic<uint32_t>& bell, uint32_t value, Milliseconds time);
