@@ -109,7 +109,7 @@ void Communicator::execute(const Call& call, int64_t number, int64_t step) {
   const auto begin = Clock::now();
   const Milliseconds timeout = call.timeout > Milliseconds::zero() ? call.timeout : timeout_;
   // Time for the store to find out who is to blame, so that all is said within the deadline.
-  const Milliseconds reserve = store_ ? std::min(timeout / 10, Milliseconds(500)) : Milliseconds(0);
+  const Milliseconds reserve = store_ ? std::min(timeout / 4, Milliseconds(500)) : Milliseconds(0);
   try {
     perform(call, begin + timeout - reserve);
   } catch (const PeerFailure& peer) {

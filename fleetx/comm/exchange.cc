@@ -208,13 +208,13 @@ void Exchange::send(const Call& c, Deadline deadline) {
   const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
   while (!letters_.empty() && letter_bytes_ + bytes > kMostLetterBytes) {
     letters_.front().transfer->wait(deadline);
-    letter_bytes_ -= letters_.front().bytes.size();
+    letter_bytes_ -= letters_.front().bytes->size();
     letters_.pop_front();
   }
-  Letter& letter = letters_.emplace_back();
-  letter.bytes.assign(static_cast<const char*>(c.in), bytes);
+  auto copied = std::make_unique<std::string>(static_cast<const char*>(c.in), bytes);
+  auto transfer = post_send(c.peer, static_cast<uint64_t>(c.tag), copied->data(), bytes);
+  letters_.push_back({std::move(copied), std::move(transfer)});
   letter_bytes_ += bytes;
-  letter.transfer = post_send(c.peer, static_cast<uint64_t>(c.tag), letter.bytes.data(), bytes);
 }
 
 void Exchange::finish_letters(Deadline deadline) noexcept {

@@ -36,7 +36,7 @@ class Exchange : public Communicator {
  private:
   // A message that its sender does not wait for.
   struct Letter {
-    std::string bytes;
+    std::unique_ptr<std::string> bytes;
     std::unique_ptr<Transfer> transfer;
   };
 

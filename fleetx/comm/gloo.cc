@@ -4,6 +4,7 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 #include <net/if.h>
+#include <signal.h>
 
 #include <map>
 #include <set>
@@ -45,6 +46,14 @@ class GatheringStore final : public gloo::rendezvous::Store {
   std::map<std::string, std::vector<std::string>> all_;
 };
 
+// Gloo writes to its sockets without asking that a lost peer be an error instead of a signal that
+// ends the program. A handler of the program stays.
+void ignore_sigpipe() {
+  struct sigaction now {};
+  sigaction(SIGPIPE, nullptr, &now);
+  if (now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+}
+
 using GlooBuffer = gloo::transport::UnboundBuffer;
 
 // The connections of a process to all others; shared by the groups it is in.
@@ -52,6 +61,7 @@ class Mesh {
  public:
   Mesh(int rank, int size, StoreClient& store, const std::string& interface, Milliseconds timeout)
       : context_(rank, size) {
+    ignore_sigpipe();
     gloo::transport::tcp::attr attr;
     (if_nametoindex(interface.c_str()) != 0 ? attr.iface : attr.hostname) = interface;
     auto device = gloo::transport::tcp::CreateDevice(attr);
