@@ -59,6 +59,13 @@ class StoreLink final : public launch::Link {
     }
   }
 
+  void leave() override {
+    const auto key = [](int node) { return str("fleetrun/left/", node); };
+    if (!options_.serve) return client_->set(key(options_.node), "");
+    for (int node = 1; node < options_.nodes; ++node)
+      client_->wait(key(node), Milliseconds(10'000));
+  }
+
  private:
   void connect() {
     const comm::Deadline deadline = comm::after(to_milliseconds(options_.seconds));

@@ -30,8 +30,10 @@ class Reader {
     if (!value) return std::nullopt;
     int number = 0;
     const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
-    check_arg(error == std::errc{} && end == value->data() + value->size() && number >= 0,
-              "environment variable ", name, "='", *value, "' is not a number from 0");
+    constexpr int kMost = 1 << 24;  // of ranks, ports, machines
+    check_arg(error == std::errc{} && end == value->data() + value->size() && number >= 0 &&
+                  number <= kMost,
+              "environment variable ", name, "='", *value, "' is not a number from 0 to ", kMost);
     return number;
   }
   std::string needed(std::string_view name, std::string_view why) const {
@@ -247,6 +249,8 @@ std::vector<std::string> split_list(std::string_view text) {
 
 namespace {
 
+constexpr size_t kMostHosts = 100'000;
+
 // The numbers of "01-03,7", with the zeros they were written with.
 std::vector<std::string> expand_ranges(const std::string& text, std::string_view whole) {
   std::vector<std::string> numbers;
@@ -257,9 +261,9 @@ std::vector<std::string> expand_ranges(const std::string& text, std::string_view
     unsigned from = 0, to = 0;
     const auto a = std::from_chars(first.data(), first.data() + first.size(), from);
     const auto b = std::from_chars(last.data(), last.data() + last.size(), to);
-    constexpr unsigned kMostHosts = 100'000;
     check_arg(a.ec == std::errc{} && b.ec == std::errc{} && a.ptr == first.data() + first.size() &&
-                  b.ptr == last.data() + last.size() && from <= to && to - from < kMostHosts,
+                  b.ptr == last.data() + last.size() && from <= to && to - from < kMostHosts &&
+                  numbers.size() + (to - from) < kMostHosts,
               "host list '", whole, "': '", part, "' is no range of numbers");
     for (unsigned number = from; number <= to; ++number) {
       const std::string digits = std::to_string(number);
@@ -286,11 +290,13 @@ std::vector<std::string> expand_host_list(std::string_view text) {
     } else if (text[i] == '[') {
       const size_t close = text.find(']', i);
       check_arg(close != std::string_view::npos, "host list '", text, "' has no ']' to its '['");
+      const std::vector<std::string> numbers =
+          expand_ranges(std::string(text.substr(i + 1, close - i - 1)), text);
+      check_arg(open.size() * numbers.size() + hosts.size() <= kMostHosts, "host list '", text,
+                "' has more than ", kMostHosts, " hosts");
       std::vector<std::string> longer;
       for (const std::string& host : open)
-        for (const std::string& number :
-             expand_ranges(std::string(text.substr(i + 1, close - i - 1)), text))
-          longer.push_back(host + number);
+        for (const std::string& number : numbers) longer.push_back(host + number);
       open = std::move(longer);
       i = close;
     } else {

@@ -75,6 +75,7 @@ void Others::workers_done() {
     try {
       link_->gather("workers_done", "", kAsLongAsItTakes);
       post({});
+      link_->leave();
     } catch (const Error&) {
       // A failure: on_failure has told.
     }

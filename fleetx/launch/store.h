@@ -30,6 +30,8 @@ class Link {
   virtual std::vector<std::string> gather(const std::string& name, const std::string& value,
                                           double seconds) = 0;
   virtual void abort(const std::string& what) = 0;
+  // This machine needs the others no more. The one that keeps the store waits until all say so.
+  virtual void leave() = 0;
 };
 
 struct LinkFailure {

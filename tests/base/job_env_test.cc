@@ -159,7 +159,8 @@ TEST(JobEnv, HostLists) {
   EXPECT_EQ(expand_host_list("a,b"), (List{"a", "b"}));
   EXPECT_EQ(expand_host_list("n[08-10]"), (List{"n08", "n09", "n10"}));
   EXPECT_EQ(expand_host_list("r[1-2]n[1-2]x,m"), (List{"r1n1x", "r1n2x", "r2n1x", "r2n2x", "m"}));
-  for (const char* bad : {"n[1", "n[a-b]", "n[3-1]", "n[1-99999999]", "n[-]"})
+  for (const char* bad : {"n[1", "n[a-b]", "n[3-1]", "n[1-99999999]", "n[-]", "n[0-9999]m[0-9999]",
+                          "n[0-60000,0-60000]"})
     expect_error(Error::Kind::kInvalidArgument, {"host list"}, [&] { expand_host_list(bad); });
 }
 
