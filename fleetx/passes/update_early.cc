@@ -13,9 +13,8 @@
 #include <iterator>
 #include <unordered_set>
 
-#include "fleetx/passes/passes.h"
-
 #include "fleetx/ir/rewriter.h"
+#include "fleetx/passes/passes.h"
 
 namespace fleetx::passes {
 namespace {
