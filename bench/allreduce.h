@@ -14,7 +14,7 @@ inline constexpr size_t kSizes[] = {1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 <<
                                     1 << 20, 4 << 20, 25 << 20, 100 << 20};
 
 inline int rounds_for(size_t bytes) {
-  return static_cast<int>(std::clamp<size_t>((size_t{400} << 20) / bytes, 9, 2001));
+  return static_cast<int>(std::clamp<size_t>((size_t{200} << 20) / bytes, 7, 501));
 }
 
 inline double microseconds_now() {

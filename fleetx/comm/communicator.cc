@@ -181,15 +181,16 @@ void Communicator::recv(void* data, int64_t count, DType dtype, int from, int ta
 void Communicator::barrier() { run(Call::barrier()); }
 
 std::unique_ptr<Communicator> Communicator::group(const std::vector<int>& ranks) {
+  Some some{.ranks = ranks, .members = {}, .own = -1, .name = {}};
   std::vector<std::string> names;
-  bool inside = false;
   for (const int r : ranks) {
     check_arg(r >= 0 && r < size(), "group: rank ", r, " of a group of ", size());
     check_arg(std::count(ranks.begin(), ranks.end(), r) == 1, "group: rank ", r, " twice");
-    inside = inside || r == rank_;
-    names.push_back(std::to_string(members_[static_cast<size_t>(r)].rank));
+    if (r == rank_) some.own = static_cast<int>(some.members.size());
+    some.members.push_back(members_[static_cast<size_t>(r)]);
+    names.push_back(std::to_string(some.members.back().rank));
   }
-  check_arg(inside, "group: rank ", rank_, " makes a group that it is not in");
+  check_arg(some.own >= 0, "group: rank ", rank_, " makes a group that it is not in");
   const std::string name = join(names, "-");
   std::unique_ptr<Communicator> made;
   lane_.run([&] {  // after the calls that were started: the others may be in them
@@ -197,7 +198,8 @@ std::unique_ptr<Communicator> Communicator::group(const std::vector<int>& ranks)
     for (auto& [known, count] : groups_made_)
       if (known == name) times = ++count;
     if (times == 0) groups_made_.emplace_back(name, 0);
-    made = make_group(ranks, str(name, "#", times));
+    some.name = str(name, "#", times);
+    made = make_group(some);
   });
   return made;
 }

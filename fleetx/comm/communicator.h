@@ -134,8 +134,14 @@ class Communicator {
 
   // Runs one call; sizes and peers are checked already. Called by one thread at a time.
   virtual void perform(const Call& call, Deadline deadline) = 0;
-  virtual std::unique_ptr<Communicator> make_group(const std::vector<int>& ranks,
-                                                   const std::string& name) = 0;
+  // Some ranks of this group, that are to be a group of their own.
+  struct Some {
+    std::vector<int> ranks;  // here
+    std::vector<Member> members;
+    int own = 0;       // this rank's place among them
+    std::string name;  // no other group that this one makes has it
+  };
+  virtual std::unique_ptr<Communicator> make_group(const Some& some) = 0;
   // Ends the threads that call perform(); a backend does it first in its destructor.
   void stop_lane() { lane_.stop(); }
 

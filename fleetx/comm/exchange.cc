@@ -66,8 +66,8 @@ void Exchange::all_reduce(const Call& c, Deadline deadline) {
                      std::min(piece, c.count - begin), deadline);
 }
 
-void Exchange::all_reduce_small(const Call& c, Deadline deadline) {
-  const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
+template <class From>
+void Exchange::swap_with_others(size_t bytes, const From& from, Deadline deadline) {
   scratch_.resize(bytes * static_cast<size_t>(size()));
   const uint64_t label = next_label();
   Transfers transfers;
@@ -75,10 +75,16 @@ void Exchange::all_reduce_small(const Call& c, Deadline deadline) {
   for (int r = 0; r < size(); ++r) {
     if (r == rank()) continue;
     transfers.push_back(post_receive(r, label, to, bytes));
-    transfers.push_back(post_send(r, label, c.in, bytes));
+    transfers.push_back(post_send(r, label, from(r), bytes));
     to += bytes;
   }
   wait_all(transfers, deadline);
+}
+
+void Exchange::all_reduce_small(const Call& c, Deadline deadline) {
+  const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
+  swap_with_others(
+      bytes, [&](int) { return c.in; }, deadline);
   reduce_share(c, static_cast<const char*>(c.in), scratch_.data(), c.out, c.count);
 }
 
@@ -114,19 +120,11 @@ void Exchange::all_reduce_piece(const Call& c, char* data, int64_t count, Deadli
 
 void Exchange::reduce_scatter(const Call& c, Deadline deadline) {
   const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
-  scratch_.resize(bytes * static_cast<size_t>(size()));
-  const char* const in = static_cast<const char*>(c.in);
-  const uint64_t label = next_label();
-  Transfers transfers;
-  char* to = scratch_.data();
-  for (int r = 0; r < size(); ++r) {
-    if (r == rank()) continue;
-    transfers.push_back(post_receive(r, label, to, bytes));
-    transfers.push_back(post_send(r, label, in + static_cast<size_t>(r) * bytes, bytes));
-    to += bytes;
-  }
-  wait_all(transfers, deadline);
-  reduce_share(c, in + static_cast<size_t>(rank()) * bytes, scratch_.data(), c.out, c.count);
+  const auto part = [&](int r) {
+    return static_cast<const char*>(c.in) + static_cast<size_t>(r) * bytes;
+  };
+  swap_with_others(bytes, part, deadline);
+  reduce_share(c, part(rank()), scratch_.data(), c.out, c.count);
 }
 
 void Exchange::all_gather(const Call& c, Deadline deadline) {

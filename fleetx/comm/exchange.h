@@ -42,6 +42,9 @@ class Exchange : public Communicator {
 
   static void wait_all(Transfers& transfers, Deadline deadline);
   uint64_t next_label();
+  // Sends from(r) to every other rank r; what they send is in scratch_, one after the other.
+  template <class From>
+  void swap_with_others(size_t bytes, const From& from, Deadline deadline);
   void all_reduce(const Call& call, Deadline deadline);
   void all_reduce_piece(const Call& call, char* data, int64_t count, Deadline deadline);
   void all_reduce_small(const Call& call, Deadline deadline);

@@ -188,22 +188,15 @@ class Gloo final : public Exchange {
     return t;
   }
 
-  std::unique_ptr<Communicator> make_group(const std::vector<int>& ranks,
-                                           const std::string& name) override {
-    std::vector<Member> some;
+  std::unique_ptr<Communicator> make_group(const Some& some) override {
     std::vector<int> places;
-    int own_rank = 0;
-    for (const int r : ranks) {
-      if (r == rank()) own_rank = static_cast<int>(some.size());
-      some.push_back(members()[static_cast<size_t>(r)]);
-      places.push_back(places_[static_cast<size_t>(r)]);
-    }
+    for (const int r : some.ranks) places.push_back(places_[static_cast<size_t>(r)]);
     // A number that no other group of the job has tells its messages apart.
-    const std::string key = str("gloo/", id_, "/", name);
-    if (own_rank == 0) store()->set(key, std::to_string(store()->add("gloo/groups", 1)));
+    const std::string key = str("gloo/", id_, "/", some.name);
+    if (some.own == 0) store()->set(key, std::to_string(store()->add("gloo/groups", 1)));
     const uint64_t id = std::stoull(store()->get(key, timeout()));
     check_arg(id < kMostGroups, "gloo: more than ", kMostGroups, " groups in one job");
-    return std::make_unique<Gloo>(own_rank, some, store(), timeout(), mesh_, places, id);
+    return std::make_unique<Gloo>(some.own, some.members, store(), timeout(), mesh_, places, id);
   }
 
   static constexpr uint64_t kMostGroups = 1 << 15;

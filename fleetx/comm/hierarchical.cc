@@ -131,11 +131,10 @@ class Hierarchical final : public Communicator {
     host_->perform(Call::barrier(), deadline);
   }
 
-  std::unique_ptr<Communicator> make_group(const std::vector<int>& ranks,
-                                           const std::string&) override {
-    auto flat = flat_->group(ranks);
+  std::unique_ptr<Communicator> make_group(const Some& some) override {
+    auto flat = flat_->group(some.ranks);
     std::vector<int> hosts, on_host, host_of;  // hosts in the order of their first rank
-    for (const int r : ranks) {
+    for (const int r : some.ranks) {
       const int h = host_of_[static_cast<size_t>(r)];
       auto at = std::find(hosts.begin(), hosts.end(), h);
       if (at == hosts.end()) at = hosts.insert(hosts.end(), h);
@@ -145,8 +144,7 @@ class Hierarchical final : public Communicator {
     }
     auto host = host_->group(on_host);
     if (hosts.size() == 1) return host;
-    const int own_rank = flat->rank();
-    return make_hierarchical(own_rank, host_of, std::move(host), std::move(flat), store(),
+    return make_hierarchical(some.own, host_of, std::move(host), std::move(flat), store(),
                              timeout());
   }
 

@@ -54,17 +54,10 @@ class Local final : public Shared {
   }
   char* address_of(int, uint64_t place) const override { return reinterpret_cast<char*>(place); }
 
-  std::unique_ptr<Communicator> make_group(const std::vector<int>& ranks,
-                                           const std::string& name) override {
-    std::vector<Member> some;
-    int own_rank = 0;
-    for (const int r : ranks) {
-      if (r == rank()) own_rank = static_cast<int>(some.size());
-      some.push_back(members()[static_cast<size_t>(r)]);
-    }
-    const std::string full_name = name_ + "/" + name;
-    auto memory = hub_->memory(full_name, static_cast<int>(ranks.size()));
-    auto made = std::make_unique<Local>(own_rank, some, timeout(), hub_, memory, full_name);
+  std::unique_ptr<Communicator> make_group(const Some& some) override {
+    const std::string full_name = name_ + "/" + some.name;
+    auto memory = hub_->memory(full_name, static_cast<int>(some.ranks.size()));
+    auto made = std::make_unique<Local>(some.own, some.members, timeout(), hub_, memory, full_name);
     made->barrier();  // nobody leaves before all have found the memory
     return made;
   }

@@ -58,38 +58,17 @@ A divide(A a, int divisor) {
     return a / static_cast<A>(divisor);
 }
 
-// The builtin asks for writing only where the compiler is told of the instruction; CPUs without it
-// ignore it.
-inline void prefetch_to_write(const void* p) {
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(p)));
-}
-
 // The case of two ranks on one host, by far the most frequent.
 template <class T, ReduceOp op>
 void reduce_two(const T* a, const T* b, T* x, T* y, int64_t count, int divisor) {
   using A = Sum<T>;
-  const auto range = [=](int64_t begin, int64_t end) {
+  vectorized([=] {
 #pragma GCC ivdep
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = 0; i < count; ++i) {
       A sum = accumulate<op>(static_cast<A>(a[i]), static_cast<A>(b[i]));
       if constexpr (op == ReduceOp::kAverage) sum = divide(sum, divisor);
       x[i] = y[i] = static_cast<T>(sum);
     }
-  };
-  vectorized([=] {
-    // Lines of the other rank are asked for with the right to write: one trip between the cores
-    // instead of two.
-    constexpr int64_t kStep = 256 / sizeof(T), kAhead = 1024 / sizeof(T);
-    int64_t i = 0;
-    for (; i + kStep <= count; i += kStep) {
-      if (i + kAhead + kStep <= count)
-        for (int64_t line = 0; line < kStep; line += 64 / sizeof(T)) {
-          prefetch_to_write(x + i + kAhead + line);
-          prefetch_to_write(y + i + kAhead + line);
-        }
-      range(i, i + kStep);
-    }
-    range(i, count);
   });
 }
 

@@ -12,7 +12,7 @@
 
 namespace fleetx::comm {
 
-inline constexpr size_t kInlineBytes = 8192;              // data of a small call
+inline constexpr size_t kInlineBytes = 2048;              // data of a small call
 inline constexpr size_t kStageBytes = size_t{128} << 10;  // a piece of a large one
 inline constexpr size_t kRingBytes = size_t{256} << 10;
 

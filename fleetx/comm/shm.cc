@@ -192,24 +192,17 @@ class Shm final : public Shared {
     return end != std::string::npos && (text[end + 2] == 'T' || text[end + 2] == 't');
   }
 
-  std::unique_ptr<Communicator> make_group(const std::vector<int>& ranks,
-                                           const std::string& name) override {
-    std::vector<Member> some;
+  std::unique_ptr<Communicator> make_group(const Some& some) override {
     std::vector<int> places;
-    int own_rank = 0;
-    for (const int r : ranks) {
-      if (r == rank()) own_rank = static_cast<int>(some.size());
-      some.push_back(members()[static_cast<size_t>(r)]);
-      places.push_back(places_[static_cast<size_t>(r)]);
-    }
-    const auto n = static_cast<int>(ranks.size());
-    const std::string full_name = name_ + "/" + name;
+    for (const int r : some.ranks) places.push_back(places_[static_cast<size_t>(r)]);
+    const auto n = static_cast<int>(some.ranks.size());
+    const std::string full_name = name_ + "/" + some.name;
     const Fd own = make_memory_file("fleetx-group");
-    const auto fds = store()->gather(full_name, own_rank, n, std::to_string(own.get()), timeout());
+    const auto fds = store()->gather(full_name, some.own, n, std::to_string(own.get()), timeout());
     const Fd control =
-        own_rank == 0 ? Fd(dup(own.get())) : open_memory_of(some[0], std::stoi(fds[0]));
+        some.own == 0 ? Fd(dup(own.get())) : open_memory_of(some.members[0], std::stoi(fds[0]));
     grow(control.get(), SharedMemory::bytes(n));
-    auto made = std::make_unique<Shm>(own_rank, some, store(), timeout(), arena_, places,
+    auto made = std::make_unique<Shm>(some.own, some.members, store(), timeout(), arena_, places,
                                       Mapping(control.get(), SharedMemory::bytes(n)), full_name);
     made->barrier();  // all have opened it: it can be closed
     return made;

@@ -257,11 +257,14 @@ const RegisterRankFn handles("handles", [](Communicator& c) {
     works[i].wait();
     expect_same(data[i], reference<float>(all_ranks(c), count, ReduceOp::kSum, i), "handle");
   }
-  if (c.rank() == 0) std::this_thread::sleep_for(Milliseconds(100));
-  const Work slow = c.start(Call::barrier());
+  const auto beside = c.group(all_ranks(c));
+  Work slow;
   if (c.rank() != 0) {
-    EXPECT_FALSE(slow.wait_for(Milliseconds(5)));
+    slow = c.start(Call::barrier());
+    EXPECT_FALSE(slow.wait_for(Milliseconds(5)));  // rank 0 is not there yet
   }
+  beside->barrier();
+  if (c.rank() == 0) slow = c.start(Call::barrier());
   slow.wait();
   Work().wait();
 });

@@ -124,26 +124,20 @@ class Mpi final : public Exchange {
     return t;
   }
 
-  std::unique_ptr<Communicator> make_group(const std::vector<int>& ranks,
-                                           const std::string& name) override {
-    std::vector<Member> some;
-    int own_rank = 0;
-    for (const int r : ranks) {
-      if (r == rank()) own_rank = static_cast<int>(some.size());
-      some.push_back(members()[static_cast<size_t>(r)]);
-    }
+  std::unique_ptr<Communicator> make_group(const Some& some) override {
     std::scoped_lock lock(mpi_mutex);
     MPI_Group all, part;
     MPI_Comm made = MPI_COMM_NULL;
     MPI_Comm_group(comm_, &all);
-    MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &part);
-    const int tag = static_cast<int>(std::hash<std::string>{}(name) & ((1 << 27) - 1)) | 1 << 29;
+    MPI_Group_incl(all, static_cast<int>(some.ranks.size()), some.ranks.data(), &part);
+    const int tag =
+        static_cast<int>(std::hash<std::string>{}(some.name) & ((1 << 27) - 1)) | 1 << 29;
     const int code = MPI_Comm_create_group(comm_, part, tag, &made);
     MPI_Group_free(&part);
     MPI_Group_free(&all);
     if (code != MPI_SUCCESS) fail(Error::Kind::kComm, "mpi: no group: " + reason(code));
     MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-    return std::make_unique<Mpi>(own_rank, some, store(), timeout(), made);
+    return std::make_unique<Mpi>(some.own, some.members, store(), timeout(), made);
   }
 
   MPI_Comm comm_;
