@@ -1,5 +1,7 @@
 #include "fleetx/comm/reduce.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <type_traits>
 
@@ -58,16 +60,26 @@ A divide(A a, int divisor) {
     return a / static_cast<A>(divisor);
 }
 
-// The case of two ranks on one host, by far the most frequent.
-template <class T, ReduceOp op>
-void reduce_two(const T* a, const T* b, T* x, T* y, int64_t count, int divisor) {
+// The case of a few ranks that all want the result: one pass over their memory.
+template <class T, ReduceOp op, size_t n>
+void reduce_few(std::span<const void* const> sources, std::span<void* const> destinations,
+                int64_t count, int divisor) {
   using A = Sum<T>;
+  std::array<const T*, n> in;
+  std::array<T*, n> out;
+  for (size_t s = 0; s < n; ++s) {
+    in[s] = static_cast<const T*>(sources[s]);
+    out[s] = static_cast<T*>(destinations[std::min(s, destinations.size() - 1)]);
+  }
   vectorized([=] {
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) {
-      A sum = accumulate<op>(static_cast<A>(a[i]), static_cast<A>(b[i]));
+      A sum = static_cast<A>(in[0][i]);
+#pragma GCC unroll 4
+      for (size_t s = 1; s < n; ++s) sum = accumulate<op>(sum, static_cast<A>(in[s][i]));
       if constexpr (op == ReduceOp::kAverage) sum = divide(sum, divisor);
-      x[i] = y[i] = static_cast<T>(sum);
+#pragma GCC unroll 4
+      for (size_t s = 0; s < n; ++s) out[s][i] = static_cast<T>(sum);
     }
   });
 }
@@ -99,10 +111,9 @@ void reduce_block(std::span<const void* const> sources, std::span<void* const> d
 template <class T, ReduceOp op>
 void reduce_all(std::span<const void* const> sources, std::span<void* const> destinations,
                 int64_t count, int divisor) {
-  if (sources.size() == 2 && (destinations.size() == 1 || destinations.size() == 2))
-    return reduce_two<T, op>(static_cast<const T*>(sources[0]), static_cast<const T*>(sources[1]),
-                             static_cast<T*>(destinations.front()),
-                             static_cast<T*>(destinations.back()), count, divisor);
+  if (sources.size() == 2) return reduce_few<T, op, 2>(sources, destinations, count, divisor);
+  if (sources.size() == 4 && destinations.size() == 4)
+    return reduce_few<T, op, 4>(sources, destinations, count, divisor);
   for (int64_t begin = 0; begin < count; begin += kBlock)
     reduce_block<T, op>(sources, destinations, begin, std::min(kBlock, count - begin), divisor);
 }
