@@ -8,10 +8,8 @@
 //   dx = scale * inv_std * (g - dbias / M - (x - mean) * inv_std * dscale / M)   (batch statistics)
 //   dx = scale * inv_std * g                                                    (global statistics)
 // The sign that relu saw is computed again from x: cheaper than reading out.
-#include <cmath>
-
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/channels.h"
+#include "fleetx/ops/normalize.h"
 
 namespace fleetx {
 namespace {
@@ -65,22 +63,33 @@ ir::Cost cost(const ir::Infer& c) {
   return {.flops = 7.0 * static_cast<double>(c.in("x").shape.numel())};
 }
 
-// The layout of x where channels can be found in it, else row-major.
-Layout channel_layout(const kernel::Prepare& p) {
-  const kernel::Desc& x = p.in("x");
-  return Channels::of(x.shape, x.layout) ? x.layout : Layout::plain();
+// Mean of every strip and sum of squared distances from it. Summed as distances from the first row:
+// one walk, and nothing cancels.
+auto measure_strips(const float* x, float* partial, int64_t padded) {
+  return [=](const Strip& s, auto lanes) {
+    float* sum = partial + 2 * s.piece * padded + s.channel;
+    sum_two(s, lanes, sum, sum + padded, [=, first = x + s.offset]<class T>(T, int64_t i, int l) {
+      const T away = load<T>(x + i) - load<T>(first + l);
+      return Two<T>{away, away * away};
+    });
+    for (int l = 0; l < lanes; ++l) {
+      const float mean = sum[l] / static_cast<float>(s.rows);
+      sum[padded + l] -= mean * sum[l];
+      sum[l] = x[s.offset + l] + mean;
+    }
+  };
 }
 
 class BatchNorm final : public kernel::Kernel {
  public:
   explicit BatchNorm(kernel::Prepare& p)
-      : layout_(channel_layout(p)),
+      : layout_(channel_layout(p.in("x").shape, p.in("x").layout)),
         c_(*Channels::of(p.in("x").shape, layout_)),
         strips_(c_),
         momentum_(p.attr<double>("momentum")),
         epsilon_(p.attr<double>("epsilon")),
         global_(p.attr<bool>("is_test") || p.attr<bool>("use_global_stats")),
-        floor_(p.attr<std::string>("act") == "relu" ? 0.0f : -INFINITY),
+        floor_(Normalize::floor_of(p.attr<std::string>("act"))),
         x_(p.input("x", 0, layout_)),
         scale_(p.input("scale")),
         bias_(p.input("bias")),
@@ -95,53 +104,27 @@ class BatchNorm final : public kernel::Kernel {
         coefficients_(p.scratch(static_cast<size_t>(3 * c_.padded()) * 4)) {}
 
   void run(const kernel::Run& r) override {
-    // A large result is gone from the caches before anyone reads it. (In place it is there now.)
-    const bool large = c_.batch * c_.padded() * c_.spatial > kLarge && c_.block % 8 == 0;
-    large&& r.raw(out_) != r.raw(x_) ? run_as<true>(r) : run_as<false>(r);
-  }
-  std::string_view implementation() const override { return "own:channels"; }
-
- private:
-  static constexpr int64_t kLarge = 1 << 18;  // elements
-
-  template <bool kStream>
-  void run_as(const kernel::Run& r) {
     // Channels of the padding get zero coefficients, so that out is zero there too.
     const int64_t padded = c_.padded();
     float* shift = r.out<float>(coefficients_);
     float *factor = shift + padded, *bias = factor + padded;
     std::fill(shift, shift + 3 * padded, 0.0f);
-    const float* x = r.in<float>(x_);
-    float *out = r.out<float>(out_), *partial = r.out<float>(partial_);
-    // Sum of distances from the first row and of their squares: one walk, and nothing cancels.
-    const auto measure = [=](const Strip& s, auto lanes) {
-      float* sum = partial + 2 * s.piece * padded + s.channel;
-      sum_two(s, lanes, sum, sum + padded, [=, first = x + s.offset]<class T>(T, int64_t i, int l) {
-        const T away = load<T>(x + i) - load<T>(first + l);
-        return Two<T>{away, away * away};
-      });
-      for (int l = 0; l < lanes; ++l) {
-        const float mean = sum[l] / static_cast<float>(s.rows);
-        sum[padded + l] -= mean * sum[l];
-        sum[l] = x[s.offset + l] + mean;
-      }
-    };
+    const Normalize n{r.in<float>(x_), r.out<float>(out_), shift, factor, bias, floor_};
     const auto settle = [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) settle_channel(r, c, shift, factor, bias);
     };
-    const auto apply = [=, floor = floor_](const Strip& s, auto lanes) {
-      const float *m = shift + s.channel, *f = factor + s.channel, *b = bias + s.channel;
-      map_vectors(s, lanes, [=]<class T>(T, int64_t i, int l) {
-        const T y = (load<T>(x + i) - load<T>(m + l)) * load<T>(f + l) + load<T>(b + l);
-        store<kStream>(out + i, T(y < floor ? T{} + floor : y));
-      });
-      if (kStream) finish_streams();
+    const auto measure = measure_strips(n.x, r.out<float>(partial_), padded);
+    const auto run_with = [&](const auto& apply) {
+      if (!global_) return strips_.sweep(measure, settle, apply);
+      settle(0, c_.channels);
+      strips_.for_each(apply);
     };
-    if (!global_) return strips_.sweep(measure, settle, apply);
-    settle(0, c_.channels);
-    strips_.for_each(apply);
+    n.past_caches(c_) ? run_with([n](const Strip& s, auto lanes) { n.apply<true>(s, lanes); })
+                      : run_with([n](const Strip& s, auto lanes) { n.apply<false>(s, lanes); });
   }
+  std::string_view implementation() const override { return "own:channels"; }
 
+ private:
   // From the measured strips, or the running statistics, to what the second walk needs.
   void settle_channel(const kernel::Run& r, int64_t c, float* shift, float* factor,
                       float* bias) const {
@@ -204,7 +187,7 @@ ir::Cost cost_grad(const ir::Infer& c) {
 class BatchNormGrad final : public kernel::Kernel {
  public:
   explicit BatchNormGrad(kernel::Prepare& p)
-      : layout_(channel_layout(p)),
+      : layout_(channel_layout(p.in("x").shape, p.in("x").layout)),
         c_(*Channels::of(p.in("x").shape, layout_)),
         strips_(c_),
         global_(p.attr<bool>("use_global_stats")),

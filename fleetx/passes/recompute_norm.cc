@@ -1,0 +1,95 @@
+// recompute_norm: the output of a batch_norm is computed again where backward needs it, and not
+// kept until then. Its input is kept anyway, so a third of the memory of a ResNet is saved for one
+// sweep over these activations (about 1 % of a step).
+//
+//   before
+//     out, ..., sm, si = batch_norm(x, s, b, m, v) {act="relu"}
+//     y = conv2d(out, w)
+//     backward:
+//     dout, dw = conv2d_grad(out, w, dy)
+//     dx, ds, db = batch_norm_grad(x, s, b, sm, si, dout)
+//   after
+//     out, ..., sm, si = batch_norm(x, s, b, m, v) {act="relu"}
+//     y = conv2d(out, w)
+//     backward:
+//     again = batch_norm_again(x, s, b, sm, si) {act="relu"}
+//     dout, dw = conv2d_grad(again, w, dy)
+//     dx, ds, db = batch_norm_grad(x, s, b, sm, si, dout)
+//
+// Not for small outputs, and not where x would have to be kept longer for it.
+#include <algorithm>
+#include <unordered_map>
+
+#include "fleetx/ir/rewriter.h"
+#include "fleetx/passes/passes.h"
+
+namespace fleetx::passes {
+namespace {
+
+using Position = ir::Rewriter::Position;
+
+constexpr int64_t kSmall = 1 << 18;  // elements
+
+struct Uses {
+  std::vector<Position> readers;  // in program order
+  int writers = 0;
+};
+
+std::unordered_map<std::string, Uses> uses_of(ir::Rewriter& rw) {
+  std::unordered_map<std::string, Uses> uses;
+  for (Position op = rw.begin(); op != rw.end(); ++op) {
+    for (const ir::Names& names : op->inputs)
+      for (const std::string& name : names) uses[name].readers.push_back(op);
+    for (const ir::Names& names : op->outputs)
+      for (const std::string& name : names) ++uses[name].writers;
+  }
+  return uses;
+}
+
+// The first reader in backward; end() where there is none, or the op itself is there already.
+Position first_backward(ir::Rewriter& rw, const ir::Op& op, const Uses& uses) {
+  if (op.role != ir::Role::kForward) return rw.end();
+  for (const Position reader : uses.readers)
+    if (reader->role != ir::Role::kForward) return reader;
+  return rw.end();
+}
+
+bool worth_it(const ir::Program& program, const std::string& out) {
+  const Shape& shape = program.var(out).type.shape;
+  return shape.known() && shape.numel() > kSmall;
+}
+
+}  // namespace
+
+void recompute_norm(ir::Program& program, const Options& options) {
+  ir::Rewriter rw(program);
+  auto uses = uses_of(rw);
+  std::unordered_map<const ir::Op*, int> order;
+  for (const ir::Op& op : program.ops()) order.emplace(&op, static_cast<int>(order.size()));
+  for (Position op = rw.begin(); op != rw.end(); ++op) {
+    if (op->type() != "batch_norm") continue;
+    const std::string out = op->out("out").front(), x = op->in("x").front();
+    const auto fetched = std::find(options.keep.begin(), options.keep.end(), out);
+    const Position reader = first_backward(rw, *op, uses[out]);
+    const bool one_value = uses[out].writers == 1 && uses[x].writers == 1;
+    if (reader == rw.end() || fetched != options.keep.end() || !one_value) continue;
+    if (!worth_it(program, out)) continue;
+    const bool x_is_kept = order[&*uses[x].readers.back()] > order[&*reader];
+    if (!x_is_kept) continue;
+    const std::string again = rw.fresh_name(out + "@AGAIN");
+    rw.insert(reader, {.type = "batch_norm_again",
+                       .inputs = {{"x", {x}},
+                                  {"scale", op->in("scale")},
+                                  {"bias", op->in("bias")},
+                                  {"saved_mean", op->out("saved_mean")},
+                                  {"saved_inv_std", op->out("saved_inv_std")}},
+                       .outputs = {{"out", {again}}},
+                       .attrs = {{"act", op->attr<std::string>("act")}},
+                       .role = reader->role,
+                       .name = op->name,
+                       .loc = op->loc});
+    rw.replace_later_uses(reader, out, again);
+  }
+}
+
+}  // namespace fleetx::passes

@@ -1,0 +1,52 @@
+#include "fleetx/passes/passes.h"
+#include "tests/passes/texts.h"
+
+namespace fleetx::passes {
+namespace {
+
+// `size`: of the images; large ones are worth it.
+std::string vars(const std::string& size, const std::string& more) {
+  const std::string image = "f32[4,32," + size + "]\n";
+  return "program\ndata x : " + image + "data dy : " + image +
+         "param w : f32[32,32,3,3]\n"
+         "param s : f32[32]\nparam b : f32[32]\nstate m : f32[32]\nstate v : f32[32]\n"
+         "var sm : f32[32]\nvar si : f32[32]\nvar out : " +
+         image + "var y : " + image + "var z : " + image + "var dout : " + image +
+         "var dw : f32[32,32,3,3]\nvar dx : " + image + "var ds : f32[32]\nvar db : f32[32]\n" +
+         more + "\n";
+}
+
+const std::string kForward = R"(forward:
+z = scale(x)
+out, m, v, sm, si = batch_norm(z, s, b, m, v) {name="bn", act="relu"}
+y = conv2d(out, w, _) {padding=[1, 1]}
+backward:
+)";
+const std::string kNormGrad =
+    "dx, ds, db = batch_norm_grad(z, s, b, sm, si, dout) {name=\"bn\", act=\"relu\"}\n";
+
+TEST(RecomputeNorm, BeforeTheFirstReaderInBackward) {
+  const std::string image = "var out@AGAIN : f32[4,32,64,64]\n";
+  expect_rewrite(recompute_norm,
+                 vars("64,64", "") + kForward +
+                     "dout, dw, _ = conv2d_grad(out, w, _, dy) {padding=[1, 1]}\n" + kNormGrad,
+                 vars("64,64", image) + kForward +
+                     "out@AGAIN = batch_norm_again(z, s, b, sm, si) {name=\"bn\", act=\"relu\"}\n" +
+                     "dout, dw, _ = conv2d_grad(out@AGAIN, w, _, dy) {padding=[1, 1]}\n" +
+                     kNormGrad);
+}
+
+TEST(RecomputeNorm, NotWhereItIsSmall) {
+  expect_unchanged(recompute_norm,
+                   vars("8,8", "") + kForward +
+                       "dout, dw, _ = conv2d_grad(out, w, _, dy) {padding=[1, 1]}\n" + kNormGrad);
+}
+
+TEST(RecomputeNorm, NotWhereTheInputIsNotKept) {
+  expect_unchanged(
+      recompute_norm,
+      vars("64,64", "") + kForward + "dout, dw, _ = conv2d_grad(out, w, _, dy) {padding=[1, 1]}\n");
+}
+
+}  // namespace
+}  // namespace fleetx::passes
