@@ -139,6 +139,7 @@ class Conv2dGrad final : public kernel::Kernel {
 
   void run(const kernel::Run& r) override {
     if (masked_) mask(r);
+    if (pack_) pack_.run(r);
     if (data_) data_.run(r);
     if (weights_) weights_.run(r);
     if (winograd_data_) winograd_data_.run(r);
@@ -173,7 +174,7 @@ class Conv2dGrad final : public kernel::Kernel {
     if (data) {
       data_ = onednn::Primitive(data->pd, scratch);
       data_.arg(DNNL_ARG_DIFF_DST, dout, data->dst_md)
-          .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, data->weights), data->weights_md)
+          .arg(DNNL_ARG_WEIGHTS, packed_weights(p, g, *data), data->weights_md)
           .arg(DNNL_ARG_DIFF_SRC, p.output("dx", 0, data->src), data->src_md);
     }
     if (weights) {
@@ -187,6 +188,20 @@ class Conv2dGrad final : public kernel::Kernel {
           .arg(DNNL_ARG_DIFF_BIAS, p.output("dbias"),
                weights->pd.query_md(dnnl::query::diff_weights_md, 1));
     }
+  }
+
+  // The weights stand as forward reads them, vectors of outputs; dx wants vectors of inputs. Like
+  // the panels of a matrix product they are packed anew in every step (0.5 % of its time).
+  kernel::Slot packed_weights(kernel::Prepare& p, const Convolution& g, const ConvChoice& data) {
+    const Layout& stands = p.in("w").layout;
+    const auto from = weights_desc(g, stands);
+    if (stands == data.weights || !from) return p.input("w", 0, data.weights);
+    const kernel::Slot packed = p.scratch(data.weights_md.get_size());
+    pack_ = onednn::Primitive(
+        p, dnnl::reorder::primitive_desc(onednn::engine(), *from, onednn::engine(), data.weights_md,
+                                         onednn::attributes()));
+    pack_.arg(DNNL_ARG_FROM, p.input_as_is("w"), *from).arg(DNNL_ARG_TO, packed, data.weights_md);
+    return packed;
   }
 
   void prepare_winograd(kernel::Prepare& p, const Convolution& g) {
@@ -231,7 +246,7 @@ class Conv2dGrad final : public kernel::Kernel {
     });
   }
 
-  onednn::Primitive data_, weights_;
+  onednn::Primitive pack_, data_, weights_;
   Winograd winograd_data_, winograd_weights_;
   std::optional<Channels> channels_;
   kernel::Slot out_, dout_, masked_, partial_, dbias_;

@@ -11,13 +11,6 @@ std::optional<memory::desc> activations(const Shape& shape, const std::optional<
   return layout ? onednn::desc(DType::kF32, shape, *layout) : onednn::any_desc(DType::kF32, shape);
 }
 
-std::optional<memory::desc> weights(const Convolution& c, const std::optional<Layout>& layout) {
-  if (c.groups == 1) return activations(c.weights, layout);
-  if (layout) return onednn::grouped_desc(DType::kF32, c.weights, c.groups, *layout);
-  const Shape& w = c.weights;
-  return onednn::any_desc(DType::kF32, {c.groups, w[0] / c.groups, w[1], w[2], w[3]});
-}
-
 struct Descs {
   memory::desc src, weights, bias, dst;
 };
@@ -41,7 +34,7 @@ dnnl::convolution_forward::primitive_desc forward(const Convolution& c, const De
 std::optional<ConvChoice> attempt(ConvPass pass, const Convolution& c, algorithm algorithm,
                                   const ConvLayouts& wish, ConvOptions options) {
   const auto src = activations(c.src, wish.src), dst = activations(c.dst, wish.dst);
-  const auto w = weights(c, wish.weights);
+  const auto w = weights_desc(c, wish.weights);
   if (!w) return std::nullopt;
   Descs d{*src, *w, {}, *dst};
   if (options.bias) d.bias = onednn::desc(DType::kF32, {c.dst[1]});
@@ -49,7 +42,7 @@ std::optional<ConvChoice> attempt(ConvPass pass, const Convolution& c, algorithm
   ConvChoice choice;
   try {
     // The backward computations take a forward one as a hint; it need not be one that is run.
-    const Descs hint{onednn::any_desc(DType::kF32, c.src), *weights(c, {}), d.bias,
+    const Descs hint{onednn::any_desc(DType::kF32, c.src), *weights_desc(c, {}), d.bias,
                      onednn::any_desc(DType::kF32, c.dst)};
     switch (pass) {
       case ConvPass::kForward:
@@ -100,6 +93,14 @@ void check_pair(const ir::Infer& c, std::string_view name, int64_t least) {
 }
 
 }  // namespace
+
+std::optional<memory::desc> weights_desc(const Convolution& c,
+                                         const std::optional<Layout>& layout) {
+  if (c.groups == 1) return activations(c.weights, layout);
+  if (layout) return onednn::grouped_desc(DType::kF32, c.weights, c.groups, *layout);
+  const Shape& w = c.weights;
+  return onednn::any_desc(DType::kF32, {c.groups, w[0] / c.groups, w[1], w[2], w[3]});
+}
 
 bool winograd_pays(const Convolution& c) {
   const ir::Ints one{1, 1};

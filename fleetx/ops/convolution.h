@@ -37,6 +37,10 @@ Convolution convolution_attrs(const Args& args) {
 // Checks them and what both ops demand of x and w.
 void check_convolution(const ir::Infer& c);
 
+// Weights in a layout, or in the one that oneDNN will choose; nothing where a block crosses groups.
+std::optional<onednn::memory::desc> weights_desc(const Convolution& c,
+                                                 const std::optional<Layout>& layout);
+
 // Winograd's F(4x4, 3x3) makes 4x4 places with a quarter of the multiplications, but its tiles go
 // through memory. Measured with 16 to 512 channels, it wins from here on (up to 2.4x).
 bool winograd_pays(const Convolution& c);

@@ -41,6 +41,13 @@ TEST_F(Plan, MistakesAreExplained) {
   expect_error(run_tool({"plan", folder / "none", "--batch", "2"}), 2, "none");
 }
 
+TEST_F(Plan, OfResNet50ReordersAtTheBordersOnly) {
+  const ToolResult r = run_tool({"plan", "resnet50", "--batch", "16"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  // What goes into the fully connected layer, and its gradient.
+  EXPECT_TRUE(contains(r.out, "steps, 2 reorders")) << r.out.substr(r.out.rfind("steps,"));
+}
+
 TEST_F(Plan, OfResNet50IsMadeInLessThanASecond) {
   const ToolResult r = run_tool({"plan", "resnet50", "--batch", "16"});
   ASSERT_EQ(r.code, 0) << r.err;
