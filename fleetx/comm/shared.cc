@@ -12,12 +12,13 @@
 namespace fleetx::comm {
 namespace {
 
-// How long a rank looks before it sleeps: being woken costs 40 us. A lane gives up soon, since the
+// How long a rank looks before it sleeps: being woken costs 40 us. Between bursts it lets others
+// have the core, since the rank it waits for may need just that. A lane gives up soon: the
 // computation wants its core.
 struct Patience {
-  int spins, yields;
+  int bursts, looks;
 };
-constexpr Patience kPatience{2000, 200}, kLanePatience{200, 20}, kCrowdedPatience{0, 2000};
+constexpr Patience kPatience{60, 60}, kLanePatience{10, 20}, kCrowdedPatience{2000, 1};
 // How often one who sleeps looks whether the others live.
 constexpr Milliseconds kNap{20};
 
@@ -92,12 +93,11 @@ void Shared::wait(const Ready& ready, const Pending& pending, Deadline deadline)
   const Patience patience = crowded_          ? kCrowdedPatience
                             : Lane::on_lane() ? kLanePatience
                                               : kPatience;
-  for (int i = 0; i < patience.spins; ++i) {
-    if (ready()) return;
-    _mm_pause();
-  }
-  for (int i = 0; i < patience.yields; ++i) {
-    if (ready()) return;
+  for (int burst = 0; burst < patience.bursts; ++burst) {
+    for (int look = 0; look < patience.looks; ++look) {
+      if (ready()) return;
+      _mm_pause();
+    }
     sched_yield();
   }
   Slot& me = own();
