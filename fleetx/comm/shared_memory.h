@@ -35,8 +35,8 @@ inline constexpr uint64_t kNowhere = ~uint64_t{0};
 
 enum class Presence : uint32_t { kHere, kLeft };
 
-struct alignas(64) Slot {
-  std::atomic<uint32_t> phase;
+struct Slot {
+  alignas(64) std::atomic<uint32_t> phase;
   // Read by everybody who arrives, written only by one who goes to sleep.
   alignas(64) std::atomic<uint32_t> asleep;
   std::atomic<uint32_t> bell;  // futex
