@@ -14,43 +14,9 @@
 namespace fleetx {
 namespace {
 
-Convolution geometry(const ir::Infer& c) {
-  Convolution g = convolution_attrs(c);
-  g.src = c.in("x").shape;
-  g.weights = c.in("w").shape;
-  g.dst = {g.src[0], g.weights[0], 0, 0};
-  for (int i = 0; i < 2; ++i) {
-    const auto d = static_cast<size_t>(i);
-    const int64_t room = g.src[2 + i] + g.pad_before[d] + g.pad_after[d];
-    const int64_t span = g.dilation[d] * (g.weights[2 + i] - 1) + 1;
-    c.check(room >= span, c.show("x"), ", ", c.show("w"), "; with padding x is ", room,
-            " long in dimension ", 2 + i, ", but the kernel spans ", span);
-    g.dst[2 + i] = (room - span) / g.stride[d] + 1;
-  }
-  return g;
-}
-
-Convolution geometry(const kernel::Prepare& p, const Shape& dst) {
-  Convolution g = convolution_attrs(p);
-  g.src = p.in("x").shape;
-  g.weights = p.in("w").shape;
-  g.dst = dst;
-  return g;
-}
-
-void check(const ir::Infer& c) {
-  check_convolution(c);
-  const Shape &x = c.in("x").shape, &w = c.in("w").shape;
-  const auto groups = c.attr<int64_t>("groups");
-  c.check(x[1] == w[1] * groups, c.show("x"), ", ", c.show("w"), ", groups ", groups, "; x has ",
-          x[1], " channels, w expects ", w[1] * groups);
-  const auto act = c.attr<std::string>("act");
-  c.check(act.empty() || act == "relu", "act is '", act, "'; known: '' and 'relu'");
-}
-
 void infer(ir::Infer& c) {
-  check(c);
-  const Convolution g = geometry(c);
+  check_conv2d(c);
+  const Convolution g = conv2d_geometry(c);
   if (c.has("bias"))
     c.check(c.in("bias").dtype == DType::kF32 && c.in("bias").shape == Shape{g.dst[1]},
             c.show("bias"), "; expected f32[", g.dst[1], "]");
@@ -72,20 +38,12 @@ void grad(ir::Grad& g) {
     if (g.needs(slot)) g.set(slot, d[str("d", slot)]);
 }
 
-ir::Cost cost(const ir::Infer& c) { return {.flops = geometry(c).flops()}; }
-
-// Weights that stand in a layout of their own already were put there for speed: try that first.
-std::vector<ConvLayouts> wishes(const kernel::Prepare& p, std::optional<Layout> dst = {}) {
-  std::vector<ConvLayouts> list;
-  if (!p.in("w").layout.is_plain()) list.push_back({{}, p.in("w").layout, dst});
-  list.push_back({{}, {}, dst});
-  return list;
-}
+ir::Cost cost(const ir::Infer& c) { return {.flops = conv2d_geometry(c).flops()}; }
 
 class Conv2d final : public kernel::Kernel {
  public:
   explicit Conv2d(kernel::Prepare& p) {
-    const Convolution g = geometry(p, p.out("out").shape);
+    const Convolution g = conv2d_geometry(p, p.out("out").shape);
     const ConvOptions options{.bias = p.has("bias"), .relu = p.attr<std::string>("act") == "relu"};
     if (Winograd::wanted(p, g)) {
       winograd_ = Winograd(p, ConvPass::kForward, g, options);
@@ -93,7 +51,7 @@ class Conv2d final : public kernel::Kernel {
                      p.output("out", 0, Winograd::activations()), p.input("bias"));
       return;
     }
-    const ConvChoice c = choose(p, ConvPass::kForward, g, wishes(p), options);
+    const ConvChoice c = choose(p, ConvPass::kForward, g, conv2d_wishes(p), options);
     conv_ = onednn::Primitive(p, c.pd);
     conv_.arg(DNNL_ARG_SRC, p.input("x", 0, c.src), c.src_md)
         .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, c.weights), c.weights_md)
@@ -111,8 +69,8 @@ class Conv2d final : public kernel::Kernel {
 };
 
 void infer_grad(ir::Infer& c) {
-  check(c);
-  const Convolution g = geometry(c);
+  check_conv2d(c);
+  const Convolution g = conv2d_geometry(c);
   c.check(c.in("dout").dtype == DType::kF32 && c.in("dout").shape == g.dst, c.show("dout"),
           "; expected f32", g.dst);
   const bool act = !c.attr<std::string>("act").empty();
@@ -125,13 +83,13 @@ void infer_grad(ir::Infer& c) {
 
 ir::Cost cost_grad(const ir::Infer& c) {
   const double dw = c.out_count("dw") + c.out_count("dbias") > 0 ? 1 : 0;
-  return {.flops = (static_cast<double>(c.out_count("dx")) + dw) * geometry(c).flops()};
+  return {.flops = (static_cast<double>(c.out_count("dx")) + dw) * conv2d_geometry(c).flops()};
 }
 
 class Conv2dGrad final : public kernel::Kernel {
  public:
   explicit Conv2dGrad(kernel::Prepare& p) {
-    const Convolution g = geometry(p, p.in("dout").shape);
+    const Convolution g = conv2d_geometry(p, p.in("dout").shape);
     if (!p.has_out("dx")) p.input_as_is("w");  // what is not read may stay as it is
     if (!p.has_out("dw") && !p.has_out("dbias")) p.input_as_is("x");
     Winograd::wanted(p, g) ? prepare_winograd(p, g) : prepare_onednn(p, g);
@@ -158,11 +116,11 @@ class Conv2dGrad final : public kernel::Kernel {
     std::optional<Layout> dst;  // both computations read dout in one layout
     std::optional<ConvChoice> weights, data;
     if (p.has_out("dw") || p.has_out("dbias")) {
-      weights = choose(p, ConvPass::kWeights, g, wishes(p), {.bias = p.has_out("dbias")});
+      weights = choose(p, ConvPass::kWeights, g, conv2d_wishes(p), {.bias = p.has_out("dbias")});
       dst = weights->dst;
     }
     if (p.has_out("dx")) {
-      data = choose(p, ConvPass::kData, g, wishes(p, dst));
+      data = choose(p, ConvPass::kData, g, conv2d_wishes(p, dst));
       dst = data->dst;
     }
     if (!dst) return;  // nothing asked for

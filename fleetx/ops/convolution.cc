@@ -17,13 +17,11 @@ struct Descs {
 
 dnnl::convolution_forward::primitive_desc forward(const Convolution& c, const Descs& d,
                                                   const memory::dims& dilates, algorithm algorithm,
-                                                  bool relu) {
+                                                  const ConvOptions& options) {
   dnnl::primitive_attr attr = onednn::attributes();
-  if (relu) {
-    dnnl::post_ops after;
-    after.append_eltwise(1.0f, algorithm::eltwise_relu, 0.0f, 0.0f);
-    attr.set_post_ops(after);
-  }
+  dnnl::post_ops after = options.after;
+  if (options.relu) after.append_eltwise(1.0f, algorithm::eltwise_relu, 0.0f, 0.0f);
+  attr.set_post_ops(after);
   return {{dnnl::prop_kind::forward_training, algorithm, d.src, d.weights, d.bias, d.dst, c.stride,
            dilates, c.pad_before, c.pad_after},
           attr,
@@ -32,7 +30,7 @@ dnnl::convolution_forward::primitive_desc forward(const Convolution& c, const De
 
 // Nothing where oneDNN refuses, or chooses a layout that we cannot name.
 std::optional<ConvChoice> attempt(ConvPass pass, const Convolution& c, algorithm algorithm,
-                                  const ConvLayouts& wish, ConvOptions options) {
+                                  const ConvLayouts& wish, const ConvOptions& options) {
   const auto src = activations(c.src, wish.src), dst = activations(c.dst, wish.dst);
   const auto w = weights_desc(c, wish.weights);
   if (!w) return std::nullopt;
@@ -46,7 +44,7 @@ std::optional<ConvChoice> attempt(ConvPass pass, const Convolution& c, algorithm
                      onednn::any_desc(DType::kF32, c.dst)};
     switch (pass) {
       case ConvPass::kForward:
-        choice.pd = forward(c, d, dilates, algorithm, options.relu);
+        choice.pd = forward(c, d, dilates, algorithm, options);
         choice.src_md = choice.pd.query_md(query::src_md);
         choice.weights_md = choice.pd.query_md(query::weights_md);
         choice.dst_md = choice.pd.query_md(query::dst_md);
@@ -54,7 +52,7 @@ std::optional<ConvChoice> attempt(ConvPass pass, const Convolution& c, algorithm
       case ConvPass::kData:
         choice.pd = dnnl::convolution_backward_data::primitive_desc(
             {algorithm, d.src, d.weights, d.dst, c.stride, dilates, c.pad_before, c.pad_after},
-            onednn::attributes(), onednn::engine(), forward(c, hint, dilates, algorithm, false));
+            onednn::attributes(), onednn::engine(), forward(c, hint, dilates, algorithm, {}));
         choice.src_md = choice.pd.query_md(query::diff_src_md);
         choice.weights_md = choice.pd.query_md(query::weights_md);
         choice.dst_md = choice.pd.query_md(query::diff_dst_md);
@@ -63,7 +61,7 @@ std::optional<ConvChoice> attempt(ConvPass pass, const Convolution& c, algorithm
         choice.pd = dnnl::convolution_backward_weights::primitive_desc(
             {algorithm, d.src, d.weights, d.bias, d.dst, c.stride, dilates, c.pad_before,
              c.pad_after},
-            onednn::attributes(), onednn::engine(), forward(c, hint, dilates, algorithm, false));
+            onednn::attributes(), onednn::engine(), forward(c, hint, dilates, algorithm, {}));
         choice.src_md = choice.pd.query_md(query::src_md);
         choice.weights_md = choice.pd.query_md(query::diff_weights_md);
         choice.dst_md = choice.pd.query_md(query::diff_dst_md);
@@ -129,13 +127,58 @@ void check_convolution(const ir::Infer& c) {
           "; dimension 0 of w must be a multiple of groups");
 }
 
+Convolution conv2d_geometry(const ir::Infer& c) {
+  Convolution g = convolution_attrs(c);
+  g.src = c.in("x").shape;
+  g.weights = c.in("w").shape;
+  g.dst = {g.src[0], g.weights[0], 0, 0};
+  for (int i = 0; i < 2; ++i) {
+    const auto d = static_cast<size_t>(i);
+    const int64_t room = g.src[2 + i] + g.pad_before[d] + g.pad_after[d];
+    const int64_t span = g.dilation[d] * (g.weights[2 + i] - 1) + 1;
+    c.check(room >= span, c.show("x"), ", ", c.show("w"), "; with padding x is ", room,
+            " long in dimension ", 2 + i, ", but the kernel spans ", span);
+    g.dst[2 + i] = (room - span) / g.stride[d] + 1;
+  }
+  return g;
+}
+
+Convolution conv2d_geometry(const kernel::Prepare& p, const Shape& dst) {
+  Convolution g = convolution_attrs(p);
+  g.src = p.in("x").shape;
+  g.weights = p.in("w").shape;
+  g.dst = dst;
+  return g;
+}
+
+void check_conv2d(const ir::Infer& c) {
+  check_convolution(c);
+  const Shape &x = c.in("x").shape, &w = c.in("w").shape;
+  const auto groups = c.attr<int64_t>("groups");
+  c.check(x[1] == w[1] * groups, c.show("x"), ", ", c.show("w"), ", groups ", groups, "; x has ",
+          x[1], " channels, w expects ", w[1] * groups);
+  const auto act = c.attr<std::string>("act");
+  c.check(act.empty() || act == "relu", "act is '", act, "'; known: '' and 'relu'");
+}
+
+std::vector<ConvLayouts> conv2d_wishes(const kernel::Prepare& p, std::optional<Layout> dst) {
+  std::vector<ConvLayouts> list;
+  if (!p.in("w").layout.is_plain()) list.push_back({{}, p.in("w").layout, dst});
+  list.push_back({{}, {}, dst});
+  return list;
+}
+
 bool ConvChoice::is_jit() const {
   const std::string_view name = pd.impl_info_str();
   return name.substr(0, 3) == "jit" || name.substr(0, 3) == "brg";
 }
 
+bool ConvChoice::is_winograd() const {
+  return std::string_view(pd.impl_info_str()).find("wino") != std::string_view::npos;
+}
+
 ConvChoice choose(const kernel::Prepare& p, ConvPass pass, const Convolution& c,
-                  std::vector<ConvLayouts> wishes, ConvOptions options) {
+                  std::vector<ConvLayouts> wishes, const ConvOptions& options) {
   ConvLayouts plain = wishes.back();
   for (std::optional<Layout>* part : {&plain.src, &plain.weights, &plain.dst})
     if (!*part) *part = Layout::plain();

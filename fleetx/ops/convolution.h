@@ -37,6 +37,11 @@ Convolution convolution_attrs(const Args& args) {
 // Checks them and what both ops demand of x and w.
 void check_convolution(const ir::Infer& c);
 
+// For ops with the arguments of conv2d.
+void check_conv2d(const ir::Infer& c);
+Convolution conv2d_geometry(const ir::Infer& c);
+Convolution conv2d_geometry(const kernel::Prepare& p, const Shape& dst);
+
 // Weights in a layout, or in the one that oneDNN will choose; nothing where a block crosses groups.
 std::optional<onednn::memory::desc> weights_desc(const Convolution& c,
                                                  const std::optional<Layout>& layout);
@@ -54,7 +59,9 @@ struct ConvLayouts {
 
 struct ConvOptions {
   bool bias = false;
-  bool relu = false;  // kForward only
+  // kForward only, in this order.
+  dnnl::post_ops after = {};
+  bool relu = false;
 };
 
 // One computation with its layouts settled.
@@ -64,12 +71,16 @@ struct ConvChoice {
   Layout src, weights, dst;
 
   bool is_jit() const;  // generated for this CPU, i.e. fast
+  bool is_winograd() const;
 };
 
 // Tries the wishes in turn, and then the last one with row-major for what it leaves open: the first
 // that gives fast code wins, else the first that can be had at all. Without layouts only the
 // row-major one is tried. Winograd's algorithm comes first where it pays and oneDNN has it.
 ConvChoice choose(const kernel::Prepare& p, ConvPass pass, const Convolution& c,
-                  std::vector<ConvLayouts> wishes, ConvOptions options = {});
+                  std::vector<ConvLayouts> wishes, const ConvOptions& options = {});
+
+// Weights that stand in a layout of their own already were put there for speed: try that first.
+std::vector<ConvLayouts> conv2d_wishes(const kernel::Prepare& p, std::optional<Layout> dst = {});
 
 }  // namespace fleetx

@@ -184,7 +184,8 @@ bool Winograd::wanted(const kernel::Prepare& p, const Convolution& c) {
          winograd_pays(c) && c.pad_before[0] <= 2 && c.pad_before[1] <= 2;
 }
 
-Winograd::Winograd(kernel::Prepare& p, ConvPass pass, const Convolution& c, ConvOptions options)
+Winograd::Winograd(kernel::Prepare& p, ConvPass pass, const Convolution& c,
+                   const ConvOptions& options)
     : pass_(pass), threads_(num_threads()), relu_(options.relu) {
   const Shape &in = pass == ConvPass::kData ? c.dst : c.src,
               &out = pass == ConvPass::kData ? c.src : c.dst;

@@ -24,7 +24,8 @@ class Winograd {
   static bool wanted(const kernel::Prepare& p, const Convolution& c);
 
   Winograd() = default;
-  Winograd(kernel::Prepare& p, ConvPass pass, const Convolution& c, ConvOptions options = {});
+  Winograd(kernel::Prepare& p, ConvPass pass, const Convolution& c,
+           const ConvOptions& options = {});
   // src, weights and dst of the convolution, whichever of them is the result.
   void bind(kernel::Slot src, kernel::Slot weights, kernel::Slot dst, kernel::Slot bias = {});
   void run(const kernel::Run& r) const;

@@ -25,6 +25,8 @@ constexpr Pass kPasses[] = {
     {"fuse_softmax_cross_entropy", fuse_softmax_cross_entropy},
     {"fuse_bn_relu", fuse_bn_relu},
     {"fuse_add_relu", fuse_add_relu},
+    // With the relus that the two before it have put there.
+    {"fuse_conv_norm", fuse_conv_norm},
     {"fuse_bias_act", fuse_bias_act},
     // After the fusions that know more about an op than that it is element-wise.
     {"fuse_elementwise", fuse_elementwise},

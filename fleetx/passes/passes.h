@@ -10,6 +10,7 @@ void known_shapes(ir::Program& program, const Options& options);
 void fuse_softmax_cross_entropy(ir::Program& program, const Options& options);
 void fuse_bn_relu(ir::Program& program, const Options& options);
 void fuse_add_relu(ir::Program& program, const Options& options);
+void fuse_conv_norm(ir::Program& program, const Options& options);
 void fuse_bias_act(ir::Program& program, const Options& options);
 void fuse_elementwise(ir::Program& program, const Options& options);
 void fuse_optimizer(ir::Program& program, const Options& options);

@@ -1,10 +1,11 @@
-// Passes change how something is computed, never what: training with a pass and without it gives
-// the same losses.
+// Passes change how something is computed, never what: training, and testing then, with a pass and
+// without it gives the same losses.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "fleetx/autograd/backward.h"
+#include "fleetx/ir/transform.h"
 #include "fleetx/nn/nn.h"
 #include "fleetx/passes/pass.h"
 #include "fleetx/runtime/executor.h"
@@ -82,13 +83,16 @@ std::vector<Net> nets() {
 
 struct Training {
   std::vector<float> losses;
+  float test_loss = 0;  // afterwards, by the test program
   std::vector<Report> reports;
 };
 
 Training train(const Net& net, const std::set<std::string>& skip) {
   ir::Program main, startup;
   ir::Builder b(main, startup);
-  append_updates(b, net.build(b));
+  const Var loss = net.build(b);
+  const ir::Program test = ir::clone_for_test(main);
+  append_updates(b, loss);
 
   runtime::Scope scope;
   runtime::ExecutorOptions options;
@@ -100,6 +104,8 @@ Training train(const Net& net, const std::set<std::string>& skip) {
   for (int step = 0; step < 6; ++step)
     run.losses.push_back(exe.run(main, scope, feeds, {"loss"})[0].item<float>());
   run.reports = exe.plan(main, scope, feeds, {"loss"}).passes();
+  run.test_loss = exe.run(test, scope, feeds, {"loss"})[0].item<float>();
+  for (const Report& r : exe.plan(test, scope, feeds, {"loss"}).passes()) run.reports.push_back(r);
   return run;
 }
 
@@ -107,6 +113,7 @@ void expect_same(const Training& a, const Training& b, const std::string& what) 
   for (size_t i = 0; i < a.losses.size(); ++i)
     EXPECT_NEAR(a.losses[i], b.losses[i], 1e-6 * (1 + std::abs(b.losses[i])))
         << what << ", step " << i;
+  EXPECT_NEAR(a.test_loss, b.test_loss, 1e-6 * (1 + std::abs(b.test_loss))) << what << ", test";
 }
 
 TEST(SameLosses, WithAndWithoutEachPass) {
