@@ -45,8 +45,8 @@ class Fleetrun {
 FleetrunResult run_fleetrun(const std::vector<std::string>& args,
                             const std::map<std::string, std::string>& env = {});
 
-// What a shell command prints; it must end with 0.
-std::string output_of(const std::string& command);
+// What a shell command prints; it must end with 0, unless its exit code is asked for.
+std::string output_of(const std::string& command, int* code = nullptr);
 
 // Processes whose environment has this entry.
 std::vector<pid_t> processes_with(const std::string& entry);

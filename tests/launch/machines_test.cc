@@ -28,6 +28,8 @@ class TwoMachines : public ::testing::Test {
     if (geteuid() != 0) GTEST_SKIP() << "SKIPPED: network namespaces need root";
     if (!shell("ip netns add " + names_[0]) || !shell("ip netns add " + names_[1]))
       GTEST_SKIP() << "SKIPPED: `ip netns add` does not work here";
+    if (!shell("ip -n " + names_[0] + " link"))
+      GTEST_SKIP() << "SKIPPED: a network namespace cannot be entered here (a chroot?)";
     ASSERT_TRUE(shell("ip -n " + names_[0] + " link add cable type veth peer name cable netns " +
                       names_[1]));
     for (int i = 0; i < 2; ++i) {

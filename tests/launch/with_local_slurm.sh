@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command inside a Slurm cluster of this one machine, which ends with it.
 # usage: with_local_slurm.sh FOLDER PORT PORT COMMAND...     (ports of slurmctld and slurmd)
+# Exit code 77: Slurm does not start here; its log is printed.
 set -euo pipefail
 folder=$1 ctld_port=$2 slurmd_port=$3
 shift 3
@@ -51,8 +52,10 @@ stop() {
 trap stop EXIT
 munged --force --key-file="$folder/key" --socket="$folder/munge/socket" --pid-file="$folder/munge/pid" \
   --log-file="$folder/munge/log" --seed-file="$folder/munge/seed" 2>/dev/null
-slurmctld -c
-slurmd
+if ! slurmctld -c || ! slurmd; then
+  tail -n 3 slurmctld.log slurmd.log || true
+  exit 77
+fi
 for _ in {1..100}; do
   [[ $(sinfo --noheader --format=%t 2>/dev/null) == idle ]] && break
   sleep 0.1

@@ -58,8 +58,10 @@ TEST(Progress, ATerminalIsRedrawnAtMostTenTimesASecond) {
     progress.say("done");
   }
   std::fclose(terminal);
-  std::string text(4096, '\0');
-  text.resize(static_cast<size_t>(std::max<ssize_t>(0, read(master, text.data(), text.size()))));
+  std::string text;
+  char piece[4096];  // what was written may arrive in several
+  for (ssize_t got; (got = read(master, piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<size_t>(got));
   close(master);
   const size_t first = text.find("epoch 2/5");
   ASSERT_NE(first, std::string::npos);
