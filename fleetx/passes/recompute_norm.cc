@@ -1,5 +1,5 @@
 // recompute_norm: the output of a batch_norm is computed again where backward needs it, and not
-// kept until then. Its input is kept anyway, so a third of the memory of a ResNet is saved for one
+// kept until then. Its input is kept anyway, so a sixth of the memory of a ResNet is saved for one
 // sweep over these activations (about 1 % of a step).
 //
 //   before
