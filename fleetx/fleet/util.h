@@ -1,0 +1,60 @@
+// Small things that workers do together outside of the training step: add up a metric, agree on a
+// number, divide a list of files.
+//
+//   Util util(joined.workers());
+//   const double total = util.all_reduce(std::vector{loss})[0];
+//   for (const auto& file : util.get_file_shard(files)) ...
+//
+// All workers make the same calls in the same order. `comm_world` is "worker"; "server" and "all"
+// are refused (kUnsupported) as long as there are no parameter servers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fleetx/comm/communicator.h"
+
+namespace fleetx::fleet {
+
+// The share of worker `index` of `num`: contiguous, and the first files.size() % num workers have
+// one more.
+std::vector<std::string> get_file_shard(const std::vector<std::string>& files, int index, int num);
+
+class Util {
+ public:
+  explicit Util(comm::Communicator& workers) : workers_(workers) {}
+
+  // mode: sum, min, max. All workers give the same number of values.
+  std::vector<double> all_reduce(std::vector<double> values, std::string_view mode = "sum",
+                                 std::string_view comm_world = "worker") const;
+  std::vector<int64_t> all_reduce(std::vector<int64_t> values, std::string_view mode = "sum",
+                                  std::string_view comm_world = "worker") const;
+
+  // By rank. Workers may give different numbers of values.
+  std::vector<std::vector<double>> all_gather(const std::vector<double>& values,
+                                              std::string_view comm_world = "worker") const;
+  std::vector<std::vector<int64_t>> all_gather(const std::vector<int64_t>& values,
+                                               std::string_view comm_world = "worker") const;
+  std::vector<double> all_gather(double value, std::string_view comm_world = "worker") const;
+  std::vector<int64_t> all_gather(int64_t value, std::string_view comm_world = "worker") const;
+
+  void barrier(std::string_view comm_world = "worker") const;
+
+  std::vector<std::string> get_file_shard(const std::vector<std::string>& files) const;
+  void print_on_rank(std::string_view message, int rank) const;  // on stdout
+
+ private:
+  template <class T>
+  std::vector<T> reduce(std::vector<T> values, std::string_view mode,
+                        std::string_view comm_world) const;
+  template <class T>
+  std::vector<std::vector<T>> gather(const std::vector<T>& values,
+                                     std::string_view comm_world) const;
+  std::vector<int64_t> gather_one(int64_t value) const;
+
+  comm::Communicator& workers_;
+};
+
+}  // namespace fleetx::fleet
