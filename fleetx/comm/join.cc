@@ -13,9 +13,13 @@ namespace {
 
 using StartedBy = JobEnv::StartedBy;
 
+constexpr Milliseconds kByHand{300'000};  // until a person has started all workers
+
 // All ranks must come to the same address without a word to each other.
-Endpoint store_of_slurm(const JobEnv& job) {
+Endpoint store_without_launcher(const JobEnv& job) {
   if (!job.store.empty()) return parse_endpoint(job.store);
+  check_arg(job.started_by == StartedBy::kSlurm, "comm: ", job.world,
+            " workers that nobody started have no place to meet; start them with fleetrun");
   constexpr int kFirst = 20'000, kPorts = 10'000;  // below those the system gives away
   const int port = kFirst + static_cast<int>(stable_hash(job.job_id) % kPorts);
   if (job.nodes == 1) return {"127.0.0.1", port};
@@ -29,8 +33,10 @@ std::string secret_of(const JobEnv& job) {
   if (!job.secret.empty()) return job.secret;
   if (job.rank == 0 && job.nodes > 1)
     log::warning("comm",
-                 "the job's secret follows from its number; on a network you do not trust, "
+                 "the job's secret follows from its name; on a network you do not trust, "
                  "set FLEETX_JOB_SECRET to random hex digits");
+  // Who is started by hand may be another user on each machine.
+  if (job.started_by != StartedBy::kSlurm) return secret_from(job.job_id);
   return secret_from(str(job.job_id, " ", getuid()));
 }
 
@@ -55,9 +61,11 @@ Joined join_workers(const JobEnv& job) {
     options.backend = "mpi";
   } else if (job.world > 1) {
     StoreOptions store{.rank = job.rank};
-    joined.without_launcher_ = job.started_by == StartedBy::kSlurm;
+    const bool by_hand = job.started_by == StartedBy::kNobody;
+    joined.without_launcher_ = by_hand || job.started_by == StartedBy::kSlurm;
     if (joined.without_launcher_) {
-      store.server = store_of_slurm(job);
+      if (by_hand) store.timeout = kByHand;
+      store.server = store_without_launcher(job);
       store.secret = secret_of(job);
       store.job = job.job_id;
       if (job.rank == 0)

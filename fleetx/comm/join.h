@@ -4,8 +4,8 @@
 //   job.workers().all_reduce(...);
 //
 // fleetrun: through its store. mpirun: through MPI. srun: rank 0 keeps the store, on its machine,
-// at a port that follows from the job (FLEETX_STORE=ip:port chooses another). Alone: a group of
-// one.
+// at a port that follows from the job (FLEETX_STORE=ip:port chooses another). By hand
+// (fleet::RoleMaker::user_defined_collective): rank 0 keeps it at job.store. Alone: a group of one.
 #pragma once
 
 #include <memory>
