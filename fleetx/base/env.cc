@@ -26,6 +26,7 @@ constexpr std::array kKnown{
     Known{"FLEETX_COMM_TIMEOUT", "seconds a collective may take before it fails (default: 300)"},
     Known{"FLEETX_COMM_INTERFACE", "address or interface for traffic between hosts"},
     Known{"FLEETX_DATA", "folder of data sets (default: where the Debian packages put them)"},
+    Known{"FLEETX_MIRROR", "address that takes the place of scheme and host of every download"},
     Known{"XDG_CACHE_HOME", "where generated data sets are cached (default: ~/.cache)"},
     Known{"HOME", "the same, where XDG_CACHE_HOME is not set"},
     // What fleetrun tells a process of a job (base/job_env.h).

@@ -11,6 +11,7 @@
 #include "fleetx/base/file.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/data/canvas.h"
+#include "fleetx/data/folder_lock.h"
 #include "fleetx/data/jpeg.h"
 
 namespace fleetx::data {
@@ -354,7 +355,11 @@ std::string cached_flowers(FlowersOptions o,
   }
   o.folder = str(root, "/fleetx/flowers-", o.classes, "-", o.train, "-", o.val, "-", o.size, "-",
                  o.seed, "-", o.quality);
-  // val.txt is written last.
+  // Workers of one machine ask for it at the same time; val.txt is written last.
+  std::error_code error;
+  std::filesystem::create_directories(o.folder, error);
+  check_arg(!error, "flowers: cannot make the folder ", o.folder, ": ", error.message());
+  const FolderLock lock(o.folder + "/.lock");
   if (!std::filesystem::exists(o.folder + "/val.txt")) generate_flowers(o, progress);
   return o.folder;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "fleetx/base/file.h"
+#include "fleetx/base/log.h"
 #include "fleetx/base/rng.h"
 #include "fleetx/data/jpeg.h"
 
@@ -13,6 +14,8 @@ namespace fleetx::data {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r";
+constexpr int64_t kMostReplaced = 100;  // in a row: then it is not the pictures that are wrong
+constexpr int64_t kMostWarnings = 20;
 
 std::string_view trim(std::string_view text) {
   const size_t first = text.find_first_not_of(kSpace);
@@ -78,22 +81,46 @@ Crop ImageList::crop_of(const SampleId& id, int width, int height) const {
   return random_crop(width, height, options_.min_area, numbers);
 }
 
-void ImageList::read(const SampleId& id, std::span<void* const> out) const {
-  const Entry& entry = entries_[static_cast<size_t>(id.index)];
-  std::string bytes;
+std::string ImageList::bytes_of(const Entry& entry) const {
   try {
-    bytes = read_file(entry.path);
+    // Lists of ImageNet say .JPEG where the files of some copies of it are called .jpeg.
+    const size_t ending = entry.path.rfind(".JPEG");
+    if (ending != std::string::npos && !std::filesystem::exists(entry.path)) {
+      const std::string other = entry.path.substr(0, ending) + ".jpeg";
+      if (std::filesystem::exists(other)) return read_file(other);
+    }
+    return read_file(entry.path);
   } catch (const Error& e) {
     fail(e.kind(), str(options_.list, ":", entry.line, ": ", e.what()));
   }
+}
+
+void ImageList::decode(const SampleId& id, float* out) const {
+  const Entry& entry = entries_[static_cast<size_t>(id.index)];
+  const std::string bytes = bytes_of(entry);
   JpegReader jpeg(bytes, str(options_.list, ":", entry.line, ": ", entry.path));
-  Crop crop = crop_of(id, jpeg.width(), jpeg.height());
-  const Image image = jpeg.decode(reduction(crop, options_.size));
-  const float x = static_cast<float>(image.width) / static_cast<float>(jpeg.width());
-  const float y = static_cast<float>(image.height) / static_cast<float>(jpeg.height());
-  crop = {crop.left * x, crop.top * y, crop.width * x, crop.height * y, crop.mirror};
-  resample(image, crop, options_.size, options_.norm, static_cast<float*>(out[0]));
-  *static_cast<int64_t*>(out[1]) = entry.label;
+  const Crop crop = crop_of(id, jpeg.width(), jpeg.height());
+  static thread_local Image image;  // its memory serves all pictures of this thread
+  const Crop part = jpeg.decode_part(crop, reduction(crop, options_.size), image);
+  resample(image, part, options_.size, options_.norm, out);
+}
+
+void ImageList::read(const SampleId& id, std::span<void* const> out) const {
+  SampleId at = id;
+  for (int64_t tries = 1;; ++tries) {
+    try {
+      decode(at, static_cast<float*>(out[0]));
+      break;
+    } catch (const Error& e) {
+      if (e.kind() != Error::Kind::kCorrupt || options_.damaged == Damaged::kFail) throw;
+      check_file(tries < std::min(size(), kMostReplaced), e.what(), " (and the ", tries - 1,
+                 " pictures before it)");
+      if (++replaced_ <= kMostWarnings)
+        log::warning("data", e.what(), "; the next picture takes its place");
+    }
+    at.index = (at.index + 1) % size();
+  }
+  *static_cast<int64_t*>(out[1]) = entries_[static_cast<size_t>(at.index)].label;
 }
 
 }  // namespace fleetx::data

@@ -3,6 +3,7 @@
 // reproducibly from (seed, epoch, sample); validation pictures are resized and cut in the middle.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,12 @@
 #include "fleetx/data/image.h"
 
 namespace fleetx::data {
+
+// What becomes of a picture that cannot be decoded.
+enum class Damaged {
+  kFail,    // an error that names list, line and file
+  kReplace  // a warning; the next whole picture of the list takes its place, and it is counted
+};
 
 struct ImageListOptions {
   std::string list = {};   // .../train.txt
@@ -19,6 +26,7 @@ struct ImageListOptions {
   float min_area = 0.08f;  // training: smallest part of a picture's area
   int64_t classes = 0;     // labels must be below; 0: the largest label of the list + 1
   Normalization norm = {};
+  Damaged damaged = Damaged::kFail;
 };
 
 // Fields: image f32 [3,size,size], label i64 [1].
@@ -30,6 +38,8 @@ class ImageList final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   void read(const SampleId& id, std::span<void* const> out) const override;
   int64_t classes() const { return classes_; }
+  // Times that a damaged picture was replaced.
+  int64_t replaced() const { return replaced_; }
 
  private:
   struct Entry {
@@ -38,11 +48,14 @@ class ImageList final : public Dataset {
     int line;
   };
   Crop crop_of(const SampleId& id, int width, int height) const;
+  std::string bytes_of(const Entry& entry) const;
+  void decode(const SampleId& id, float* out) const;
 
   ImageListOptions options_;
   std::vector<Field> fields_;
   std::vector<Entry> entries_;
   int64_t classes_ = 0;
+  mutable std::atomic<int64_t> replaced_ = 0;
 };
 
 }  // namespace fleetx::data

@@ -2,8 +2,15 @@
 
 #include <turbojpeg.h>
 
+#include <algorithm>
+#include <cmath>
+#include <csetjmp>
+#include <cstdio>
 #include <cstring>
-#include <memory>
+
+// After <cstdio>, which it needs and does not include.
+#include <jerror.h>
+#include <jpeglib.h>
 
 #include "fleetx/base/error.h"
 
@@ -21,43 +28,137 @@ void cmyk_to_rgb(const std::vector<uint8_t>& cmyk, Image& image) {
   }
 }
 
+// Pixels [first, last) along one axis.
+struct Range {
+  int first, last;
+};
+
+// What resample() touches, and two pixels more: chroma is interpolated between neighbours.
+Range touched(float start, float length, int limit) {
+  return {std::clamp(static_cast<int>(std::floor(start - 0.5f)) - 2, 0, limit - 1),
+          std::clamp(static_cast<int>(std::floor(start + length - 0.5f)) + 4, 1, limit)};
+}
+
 }  // namespace
 
-void JpegReader::Close::operator()(void* codec) const { tjDestroy(codec); }
+// libjpeg reports errors by a function that must not return. The functions that it can be left
+// from (start, open, rows) have no objects with destructors, so jumping out of them is defined.
+struct JpegReader::Codec {
+  jpeg_decompress_struct info{};
+  jpeg_error_mgr errors{};
+  std::jmp_buf escape{};
+  char message[JMSG_LENGTH_MAX] = "";  // of the first thing that is wrong
+  bool fresh = false;                  // the header has been read and nothing after it
+
+  Codec() {
+    info.err = jpeg_std_error(&errors);
+    info.client_data = this;
+    errors.error_exit = [](j_common_ptr c) {
+      auto* self = static_cast<Codec*>(c->client_data);
+      self->note(c);
+      std::longjmp(self->escape, 1);
+    };
+    errors.emit_message = [](j_common_ptr c, int level) {
+      // Superfluous bytes between segments lose nothing (pictures in ImageNet have them); every
+      // other warning means that a part of the picture is missing or grey.
+      if (level < 0 && c->err->msg_code != JWRN_EXTRANEOUS_DATA)
+        static_cast<Codec*>(c->client_data)->note(c);
+    };
+  }
+  ~Codec() { jpeg_destroy_decompress(&info); }
+
+  void note(j_common_ptr c) {
+    if (message[0] == '\0') c->err->format_message(c, message);
+  }
+
+  bool start(const char* data, size_t bytes) {
+    if (setjmp(escape) != 0) return false;
+    if (info.mem == nullptr) jpeg_create_decompress(&info);
+    jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(data),
+                 static_cast<unsigned long>(bytes));  // NOLINT: libjpeg's own type
+    jpeg_read_header(&info, TRUE);
+    fresh = true;
+    return true;
+  }
+
+  bool cmyk() const {
+    return info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+  }
+
+  // Begins to decode; the columns become what libjpeg can give, which is more than asked for.
+  bool open(int reduce, Range& columns) {
+    if (setjmp(escape) != 0) return false;
+    fresh = false;
+    info.scale_num = 1;
+    info.scale_denom = static_cast<unsigned>(reduce);
+    info.out_color_space = cmyk() ? JCS_CMYK : JCS_RGB;
+    jpeg_start_decompress(&info);
+    JDIMENSION left = static_cast<JDIMENSION>(columns.first);
+    JDIMENSION width = static_cast<JDIMENSION>(columns.last - columns.first);
+    if (width < info.output_width) jpeg_crop_scanline(&info, &left, &width);
+    columns = {static_cast<int>(left), static_cast<int>(left + width)};
+    return true;
+  }
+
+  bool rows(Range range, uint8_t* out, size_t stride) {
+    if (setjmp(escape) != 0) return false;
+    if (range.first > 0) jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(range.first));
+    while (static_cast<int>(info.output_scanline) < range.last && message[0] == '\0') {
+      const auto done = static_cast<size_t>(static_cast<int>(info.output_scanline) - range.first);
+      JSAMPROW line = out + done * stride;
+      jpeg_read_scanlines(&info, &line, 1);
+    }
+    jpeg_abort_decompress(&info);
+    return message[0] == '\0';
+  }
+};
 
 JpegReader::JpegReader(std::string_view bytes, std::string source)
-    : codec_(tjInitDecompress()), bytes_(bytes), source_(std::move(source)) {
-  FLEETX_CHECK(codec_ != nullptr, "turbojpeg has no decoder");
-  int subsampling = 0;
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes_.data());
-  const int result = tjDecompressHeader3(codec_.get(), data, bytes_.size(), &width_, &height_,
-                                         &subsampling, &colorspace_);
-  check_file(result == 0, source_, ": not a JPEG or damaged: ", tjGetErrorStr2(codec_.get()));
-  check_file(width_ > 0 && height_ > 0, source_, ": a JPEG without a picture");
-  check_file(int64_t{width_} * height_ <= kMaxPixels, source_, ": ", width_, " x ", height_,
+    : codec_(std::make_unique<Codec>()), bytes_(bytes), source_(std::move(source)) {
+  const bool ok = codec_->start(bytes_.data(), bytes_.size());
+  check_file(ok, source_, ": not a JPEG or damaged: ", codec_->message);
+  check_file(width() > 0 && height() > 0, source_, ": a JPEG without a picture");
+  check_file(int64_t{width()} * height() <= kMaxPixels, source_, ": ", width(), " x ", height(),
              " pixels are more than the limit of ", kMaxPixels);
 }
 
+JpegReader::~JpegReader() = default;
+
+int JpegReader::width() const { return static_cast<int>(codec_->info.image_width); }
+int JpegReader::height() const { return static_cast<int>(codec_->info.image_height); }
+
 Image JpegReader::decode(int reduce) {
-  FLEETX_CHECK(reduce == 1 || reduce == 2 || reduce == 4 || reduce == 8, "reduce = ", reduce);
-  const tjscalingfactor factor{1, reduce};
-  Image image(TJSCALED(width_, factor), TJSCALED(height_, factor));
-  const bool cmyk = colorspace_ == TJCS_CMYK || colorspace_ == TJCS_YCCK;
-  std::vector<uint8_t> inks(cmyk ? image.rgb.size() / 3 * 4 : 0);
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes_.data());
-  const int result =
-      tjDecompress2(codec_.get(), data, bytes_.size(), cmyk ? inks.data() : image.rgb.data(),
-                    image.width, 0, image.height, cmyk ? TJPF_CMYK : TJPF_RGB, 0);
-  if (result != 0) {
-    // Superfluous bytes between segments lose nothing (pictures in ImageNet have them); every other
-    // complaint means that a part of the picture is missing or grey.
-    const std::string_view reason = tjGetErrorStr2(codec_.get());
-    const bool harmless = tjGetErrorCode(codec_.get()) == TJERR_WARNING &&
-                          reason.find("extraneous bytes") != std::string_view::npos;
-    check_file(harmless, source_, ": damaged JPEG: ", reason);
-  }
-  if (cmyk) cmyk_to_rgb(inks, image);
+  Image image;
+  decode_part({0, 0, static_cast<float>(width()), static_cast<float>(height())}, reduce, image);
   return image;
+}
+
+Crop JpegReader::decode_part(const Crop& crop, int reduce, Image& image) {
+  FLEETX_CHECK(reduce == 1 || reduce == 2 || reduce == 4 || reduce == 8, "reduce = ", reduce);
+  const int whole_width = (width() + reduce - 1) / reduce;
+  const int whole_height = (height() + reduce - 1) / reduce;
+  const float x = static_cast<float>(whole_width) / static_cast<float>(width());
+  const float y = static_cast<float>(whole_height) / static_cast<float>(height());
+  Range columns = touched(crop.left * x, crop.width * x, whole_width);
+  const Range rows = touched(crop.top * y, crop.height * y, whole_height);
+  // The header has been read; a second picture of the same bytes begins with it again.
+  bool ok = (codec_->fresh || codec_->start(bytes_.data(), bytes_.size())) &&
+            codec_->open(reduce, columns);
+  if (ok) {
+    image.width = columns.last - columns.first;
+    image.height = rows.last - rows.first;
+    const size_t pixels = static_cast<size_t>(image.width) * static_cast<size_t>(image.height);
+    image.rgb.resize(pixels * 3);
+    const bool cmyk = codec_->cmyk();
+    std::vector<uint8_t> inks(cmyk ? pixels * 4 : 0);
+    ok = codec_->rows(rows, cmyk ? inks.data() : image.rgb.data(),
+                      static_cast<size_t>(image.width) * (cmyk ? 4 : 3));
+    if (ok && cmyk) cmyk_to_rgb(inks, image);
+  }
+  check_file(ok, source_, ": damaged JPEG: ", codec_->message);
+  return {crop.left * x - static_cast<float>(columns.first),
+          crop.top * y - static_cast<float>(rows.first), crop.width * x, crop.height * y,
+          crop.mirror};
 }
 
 std::string encode_jpeg(const Image& image, int quality) {

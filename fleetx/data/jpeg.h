@@ -18,19 +18,25 @@ namespace fleetx::data {
 class JpegReader {
  public:
   JpegReader(std::string_view bytes, std::string source);
-  int width() const { return width_; }
-  int height() const { return height_; }
+  ~JpegReader();
+  JpegReader(const JpegReader&) = delete;
+  JpegReader& operator=(const JpegReader&) = delete;
+
+  int width() const;
+  int height() const;
   // At 1/`reduce` of the size (1, 2, 4, 8; sides are rounded up). Grey and CMYK become RGB.
   Image decode(int reduce = 1);
+  // Only what resample() needs of `crop`, which is given in pixels of the whole picture: the same
+  // pixels as decode() has there, for a part of the work. Rows below the crop are not even looked
+  // at, so damage there goes unnoticed. Replaces `image` (its memory is used again) and returns the
+  // crop in pixels of it.
+  Crop decode_part(const Crop& crop, int reduce, Image& image);
 
  private:
-  struct Close {
-    void operator()(void* codec) const;
-  };
-  std::unique_ptr<void, Close> codec_;
+  struct Codec;
+  std::unique_ptr<Codec> codec_;
   std::string_view bytes_;
   std::string source_;
-  int width_ = 0, height_ = 0, colorspace_ = 0;
 };
 
 std::string encode_jpeg(const Image& image, int quality = 90);

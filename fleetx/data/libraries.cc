@@ -1,5 +1,7 @@
 #include "fleetx/base/libraries.h"
 
+#include <archive.h>
+#include <curl/curl.h>
 #include <dlfcn.h>
 #include <turbojpeg.h>
 #include <zlib.h>
@@ -19,6 +21,9 @@ std::string turbojpeg_file() {
 }
 
 const RegisterLibrary turbojpeg({"libjpeg-turbo", turbojpeg_file(), "photos"});
+const RegisterLibrary libcurl({"libcurl", curl_version_info(CURLVERSION_NOW)->version,
+                               "downloads"});
+const RegisterLibrary libarchive({"libarchive", archive_version_string(), "archives"});
 const RegisterLibrary zlib({"zlib", zlibVersion(), "compressed data sets"});
 
 }  // namespace

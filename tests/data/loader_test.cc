@@ -175,5 +175,17 @@ TEST(Loader, TensorsAreADataset) {
   EXPECT_EQ(last.at("y").item<int64_t>(), 9);
 }
 
+TEST(Loader, MemoryOfUsedBatchesServesAgain) {
+  Batch kept;
+  {
+    Loader loader(std::make_shared<Numbers>(40), {.batch = 4, .threads = 0});
+    const void* first = loader.next().at("id").raw();
+    kept = loader.next();
+    EXPECT_EQ(kept.at("id").raw(), first);
+    EXPECT_NE(loader.next().at("id").raw(), first) << "not while somebody holds it";
+  }
+  EXPECT_EQ(ids(kept), (Ids{4, 5, 6, 7})) << "a batch outlives its loader";
+}
+
 }  // namespace
 }  // namespace fleetx::data

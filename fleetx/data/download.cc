@@ -1,0 +1,269 @@
+#include "fleetx/data/download.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "fleetx/base/error.h"
+#include "fleetx/base/file.h"
+#include "fleetx/data/archive.h"
+#include "fleetx/data/checksum.h"
+#include "fleetx/data/folder_lock.h"
+
+namespace fleetx::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMostYaml = uint64_t{1} << 20, kMostList = uint64_t{256} << 20;
+constexpr int kMostThreads = 64;
+
+std::string join(const std::string& base, const std::string& name) {
+  return base.ends_with('/') ? base + name : base + "/" + name;
+}
+
+std::string parent_of(const std::string& location) {
+  const size_t slash = location.rfind('/');
+  return slash == std::string::npos ? "." : location.substr(0, slash);
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  check_arg(!error, "cannot make the folder ", path.string(), ": ", error.message());
+}
+
+// Files on a server, or in a folder that stands in for one.
+class Source {
+ public:
+  Source(std::string base, const HttpOptions& http) : base_(std::move(base)), http_(http) {}
+
+  std::string where(const std::string& name) const { return join(base_, name); }
+
+  std::optional<std::string> find(const std::string& name) const {
+    if (is_url(base_)) return http_find(where(name), kMostList, http_);
+    if (!fs::exists(where(name))) return std::nullopt;
+    return read_file(where(name), kMostList);
+  }
+
+  // To the end of what is in `path` already.
+  void fetch(const std::string& name, const std::string& path) const {
+    if (is_url(base_)) return http_download(where(name), path, http_);
+    std::error_code error;
+    fs::copy_file(where(name), path, fs::copy_options::overwrite_existing, error);
+    check_arg(!error, "cannot copy ", where(name), " to ", path, ": ", error.message());
+  }
+
+ private:
+  const std::string base_;
+  const HttpOptions http_;
+};
+
+class Job {
+ public:
+  explicit Job(const DownloadOptions& options)
+      : options_(options),
+        state_(fs::path(options.folder) / ".fleetx"),
+        lock_((make_folder(state_), (state_ / "lock").string()), options.poll) {
+    options_.http.stop = &stop_;
+  }
+
+  Downloaded run() {
+    const std::string yaml = mirrored(options_.yaml);
+    const std::string text =
+        is_url(yaml) ? http_get(yaml, kMostYaml, options_.http) : read_file(yaml, kMostYaml);
+    const Source source(mirrored(parse_location(text, yaml)), options_.http);
+    const auto list = source.find("filelist.txt");
+    check_arg(list.has_value(), source.where("filelist.txt"), ": there is no such file");
+    std::vector<Listed> files = parse_file_list(*list, source.where("filelist.txt"));
+    if (options_.shard_num > 0) files = share_of(files);
+    // Lists come last, so that a list is there only when its pictures are.
+    in_threads(files, [&](const Listed& file) { get(source, file); });
+    get_lists(source);
+    return result_;
+  }
+
+ private:
+  std::vector<Listed> share_of(const std::vector<Listed>& files) const {
+    std::vector<Listed> share;
+    for (size_t i = static_cast<size_t>(options_.shard_id); i < files.size();
+         i += static_cast<size_t>(options_.shard_num))
+      share.push_back(files[i]);
+    return share;
+  }
+
+  void in_threads(const std::vector<Listed>& files,
+                  const std::function<void(const Listed&)>& work) {
+    std::atomic<size_t> next = 0, running = 0;
+    std::mutex mutex;
+    std::exception_ptr first;
+    const auto note = [&](std::exception_ptr error) {
+      const std::scoped_lock lock(mutex);
+      if (!first) first = std::move(error);
+      stop_ = true;
+    };
+    std::vector<std::thread> threads;
+    const auto count = std::min(static_cast<size_t>(options_.threads), files.size());
+    running = count;
+    for (size_t i = 0; i < count; ++i)
+      threads.emplace_back([&] {
+        try {
+          for (size_t at; !stop_ && (at = next++) < files.size();) work(files[at]);
+        } catch (...) {
+          note(std::current_exception());
+        }
+        --running;
+      });
+    try {
+      while (running > 0) {
+        if (options_.poll && !stop_) options_.poll();
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+    } catch (...) {
+      note(std::current_exception());
+    }
+    for (std::thread& t : threads) t.join();
+    if (first) std::rethrow_exception(first);
+  }
+
+  void get_lists(const Source& source) {
+    if (const auto meta = source.find("meta.txt")) {
+      for (const Listed& file : parse_file_list(*meta, source.where("meta.txt"))) get(source, file);
+      return;
+    }
+    for (const char* name : {"train.txt", "val.txt"})
+      if (const auto text = source.find(name)) put(name, *text);
+  }
+
+  // A short file that came as text; it appears whole or not at all.
+  void put(const std::string& name, const std::string& text) {
+    const std::string path = (fs::path(options_.folder) / name).string();
+    write_file(path + ".part", text);
+    rename(path + ".part", path);
+    count(true);
+  }
+
+  void get(const Source& source, const Listed& file) {
+    const fs::path path = fs::path(options_.folder) / file.name;
+    const fs::path done = state_ / (file.name + ".done");
+    const bool archive = is_archive(file.name);
+    if (archive && fs::exists(done) && read_file(done.string()) == file.sum) return count(false);
+    const bool there = !file.sum.empty() && fs::exists(path) && matches(path.string(), file.sum);
+    if (!there) {
+      make_folder(path.parent_path());
+      fetch_verified(source, file, path.string());
+    } else if (!archive) {
+      return count(false);
+    }
+    if (archive) {
+      const uint64_t files = unpack(path.string(), options_.folder);
+      make_folder(done.parent_path());
+      write_file(done.string(), file.sum);
+      fs::remove(path);  // its files are there; the note above says so
+      const std::scoped_lock lock(mutex_);
+      result_.unpacked += files;
+    }
+    count(true);
+  }
+
+  void fetch_verified(const Source& source, const Listed& file, const std::string& path) {
+    const std::string part = path + ".part";
+    if (file.sum.empty()) {
+      std::error_code ignored;
+      fs::remove(part, ignored);  // without a sum nobody knows what it is the beginning of
+    }
+    const bool resumed = fs::exists(part);
+    source.fetch(file.name, part);
+    if (!file.sum.empty() && resumed && !matches(part, file.sum)) {
+      fs::remove(part);  // it was the beginning of another file
+      source.fetch(file.name, part);
+    }
+    if (!file.sum.empty() && !matches(part, file.sum)) {
+      const std::string got = checksum(part, file.sum);
+      fs::remove(part);
+      fail(Error::Kind::kCorrupt,
+           str(source.where(file.name), ": its sum is ", got, ", the list says ", file.sum));
+    }
+    rename(part, path);
+  }
+
+  static void rename(const std::string& from, const std::string& to) {
+    std::error_code error;
+    fs::rename(from, to, error);
+    if (error) fail(Error::Kind::kUnsupported, str("cannot write ", to, ": ", error.message()));
+  }
+
+  void count(bool fetched) {
+    const std::scoped_lock lock(mutex_);
+    ++(fetched ? result_.fetched : result_.kept);
+  }
+
+  DownloadOptions options_;
+  const fs::path state_;
+  const FolderLock lock_;
+  std::atomic<bool> stop_ = false;
+  std::mutex mutex_;
+  Downloaded result_;
+};
+
+}  // namespace
+
+std::vector<Listed> parse_file_list(const std::string& text, const std::string& source) {
+  std::vector<Listed> files;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::istringstream words(line);
+    Listed file;
+    std::string more;
+    if (!(words >> file.name)) continue;
+    words >> file.sum >> more;
+    check_file(more.empty() && (file.sum.empty() || is_checksum(file.sum)), source, ":", number,
+               ": expected `name md5`, got `", line.substr(0, 200), "`");
+    check_file(is_inside(file.name), source, ":", number, ": '", file.name,
+               "' would be written outside the folder");
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+std::string parse_location(const std::string& yaml, const std::string& source) {
+  try {
+    const YAML::Node root = YAML::Load(yaml);
+    check_file(root.IsMap(), source, ": expected `bos_path: address`");
+    if (!root["bos_path"] && (root["fs.default.name"] || root["data_path"]))
+      fail(Error::Kind::kUnsupported,
+           str(source,
+               ": describes data in HDFS, which FleetX does not read; put the files on a "
+               "web server and give `bos_path: http://...`"));
+    check_file(root["bos_path"] && root["bos_path"].IsScalar(), source,
+               ": has no `bos_path`, the address of the folder with filelist.txt");
+    const auto path = root["bos_path"].as<std::string>();
+    if (is_url(path) || path.starts_with('/')) return path;
+    return join(parent_of(source), path);
+  } catch (const YAML::Exception& e) {
+    fail(Error::Kind::kCorrupt, str(source, ": ", e.what()));
+  }
+}
+
+Downloaded download(const DownloadOptions& options) {
+  check_arg(!options.yaml.empty(), "download: no yaml (fs_yaml) that says where the data are");
+  check_arg(!options.folder.empty(), "download: no folder (local_path) to put the data into");
+  check_arg(options.threads >= 1 && options.threads <= kMostThreads, "download: ", options.threads,
+            " threads (process_num); must be between 1 and ", kMostThreads);
+  const bool whole = options.shard_num <= 0;
+  check_arg(
+      whole ? options.shard_id <= 0 : options.shard_id >= 0 && options.shard_id < options.shard_num,
+      "download: shard_id ", options.shard_id, " of shard_num ", options.shard_num,
+      " is not possible");
+  return Job(options).run();
+}
+
+}  // namespace fleetx::data
