@@ -20,8 +20,8 @@ if [[ ! -x $venv/bin/python ]]; then
   done
 fi
 [[ -x $venv/bin/python ]] || { echo "setup-peers: no venv; apt-get install python3-venv" >&2; exit 1; }
-echo "setup-peers: installing ${peers[*]} and numpy into $venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy "${peers[@]}"
+echo "setup-peers: installing ${peers[*]}, numpy and pillow into $venv"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy pillow "${peers[@]}"
 for peer in "${peers[@]}"; do
   module=${peer/paddlepaddle/paddle}
   "$venv/bin/python" -c "import $module; print('setup-peers:', '$module', $module.__version__)"
