@@ -1,5 +1,7 @@
 #include "fleetx/fleet/distributed_strategy.h"
 
+#include <algorithm>
+
 #include "fleetx/base/error.h"
 #include "fleetx/base/names.h"
 #include "fleetx/fleet/strategy_fields.h"
@@ -107,6 +109,26 @@ void check_unused_configs(const DistributedStrategy& strategy) {
               " is set, but ", group.strategy, " is off, so that it has no effect; set ",
               group.strategy, " = true or leave ", group.name, " alone");
   });
+}
+
+void check_built(const DistributedStrategy& strategy, const std::vector<std::string>& built,
+                 int workers) {
+  for (const std::string& name : strategy.enabled_strategies())
+    if (std::ranges::find(built, name) == built.end())
+      fail(Error::Kind::kUnsupported,
+           str(kWho, ".", name, " is on, but this version does not have it; built: ",
+               built.empty() ? "none" : join(built, ", ")));
+  each_changed(strategy, [&](const Group& group, const Field& field) {
+    const bool matters = group.name == "hybrid_configs" || group.name == "gradient_scale_configs" ||
+                         group.name == "trainer_desc_configs";
+    if (!matters || field.name == "dp_degree") return;
+    fail(Error::Kind::kUnsupported, str(kWho, ".", full_name(group, field), " = ", read(field),
+                                        ": this version has only the default"));
+  });
+  // One copy per worker is what data parallel does anyway.
+  const int copies = strategy.hybrid_configs.dp_degree;
+  check_arg(copies == -1 || copies == workers, kWho, ".hybrid_configs.dp_degree is ", copies,
+            ", but the job has ", workers, " workers");
 }
 
 }  // namespace fleetx::fleet

@@ -262,5 +262,9 @@ std::string_view to_string(DistributedStrategy::Mode mode);
 void check_values(const DistributedStrategy& strategy);
 // Settings of a strategy that is off: they would have no effect, so they are a mistake.
 void check_unused_configs(const DistributedStrategy& strategy);
+// What is asked for but not built (kUnsupported): a strategy that is on and not in `built`, and
+// settings without a switch that would change the result. hybrid_configs must fit the workers.
+void check_built(const DistributedStrategy& strategy, const std::vector<std::string>& built,
+                 int workers);
 
 }  // namespace fleetx::fleet

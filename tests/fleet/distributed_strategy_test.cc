@@ -214,6 +214,28 @@ TEST(DistributedStrategy, SettingsOfAStrategyThatIsOffAreAnError) {
   check_unused_configs(s);
 }
 
+TEST(DistributedStrategy, WhatIsNotBuiltIsRefused) {
+  using testing::expect_error;
+  DistributedStrategy s;
+  check_built(s, {}, 2);  // a_sync is true by default
+  s.recompute = true;
+  check_built(s, {"recompute"}, 2);
+  expect_error(Error::Kind::kUnsupported, {"recompute is on", "built: amp, dgc"}, [&] {
+    check_built(s, {"amp", "dgc"}, 2);
+  });
+  s.recompute = false;
+  s.hybrid_configs.dp_degree = 2;
+  check_built(s, {}, 2);
+  expect_error(Error::Kind::kInvalidArgument, {"dp_degree is 2", "4 workers"},
+               [&] { check_built(s, {}, 4); });
+  s.hybrid_configs.mp_degree = 2;
+  expect_error(Error::Kind::kUnsupported, {"hybrid_configs.mp_degree = 2"},
+               [&] { check_built(s, {}, 4); });
+  s = {};
+  s.gradient_scale_configs.scale_strategy = "sum";
+  expect_error(Error::Kind::kUnsupported, {"scale_strategy"}, [&] { check_built(s, {}, 1); });
+}
+
 TEST(DistributedStrategy, MembersAreCheckedLater) {
   DistributedStrategy s;
   check_values(s);
