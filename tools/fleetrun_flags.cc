@@ -60,7 +60,7 @@ void add_flags(CLI::App& app, launch::Options& o) {
       ->group(any);
   app.add_option("--grace", o.grace, "Seconds between SIGTERM and SIGKILL (default: 5)")
       ->group(any);
-  app.add_option("--python", o.python, "Interpreter of .py scripts (default: /usr/bin/python3)")
+  app.add_option("--python", o.python, "Interpreter of .py scripts (default: " FLEETX_PYTHON ")")
       ->group(any);
 }
 

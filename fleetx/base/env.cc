@@ -27,6 +27,8 @@ constexpr std::array kKnown{
     Known{"FLEETX_COMM_INTERFACE", "address or interface for traffic between hosts"},
     Known{"FLEETX_DATA", "folder of data sets (default: where the Debian packages put them)"},
     Known{"FLEETX_MIRROR", "address that takes the place of scheme and host of every download"},
+    Known{"FLEETX_SHADOW_PADDLE",
+          "1: `import paddle` gives FleetX's package although PaddlePaddle is installed too"},
     Known{"XDG_CACHE_HOME", "where generated data sets are cached (default: ~/.cache)"},
     Known{"HOME", "the same, where XDG_CACHE_HOME is not set"},
     // What fleetrun tells a process of a job (base/job_env.h).

@@ -26,7 +26,7 @@ namespace {
 using Level = log::Level;
 
 // The interpreter that the Python packages are built for: another may come first on PATH.
-constexpr const char* kPython = "/usr/bin/python3";
+constexpr const char* kPython = FLEETX_PYTHON;
 
 // Machines may be started one after the other by hand.
 constexpr double kMeetingSeconds = 600;

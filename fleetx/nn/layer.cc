@@ -1,9 +1,7 @@
 #include "fleetx/nn/layer.h"
 
 namespace fleetx::nn {
-namespace {
 
-// Only what differs from the defaults, so that program texts stay short.
 ir::Attrs attrs_of(const ParamAttr& attr) {
   ir::Attrs attrs;
   if (attr.lr != 1.0) attrs.emplace("lr", attr.lr);
@@ -12,8 +10,6 @@ ir::Attrs attrs_of(const ParamAttr& attr) {
   if (!attr.need_clip) attrs.emplace("need_clip", false);
   return attrs;
 }
-
-}  // namespace
 
 Layer::Layer(ir::Builder& builder, const std::string& name, const std::string& kind,
              const Where& where)

@@ -20,6 +20,9 @@ struct ParamAttr {
   bool trainable = true;
   bool need_clip = true;  // takes part in gradient clipping
 };
+// What the parameter's variable carries of it: only what differs from the defaults, so that program
+// texts stay short.
+ir::Attrs attrs_of(const ParamAttr& attr);
 
 // While it lives, ops of the builder carry the layer's name and the user's line.
 class Layer {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "fleetx/runtime/interrupt.h"
 #include "fleetx/runtime/trace.h"
 
 namespace fleetx::runtime {
@@ -53,6 +54,7 @@ void Plan::run() {
   try {
     for (Step& step : steps_) {
       current = &step;
+      check_interrupt();
       step.kernel->run(kernel::Run(step.pointers.data()));
     }
   } catch (const Error& e) {
@@ -63,6 +65,7 @@ void Plan::run() {
 
 void Plan::run(Observer& observer) {
   for (size_t i = 0; i < steps_.size(); ++i) {
+    check_interrupt();
     const uint64_t start = trace::now_ns();
     try {
       steps_[i].kernel->run(kernel::Run(steps_[i].pointers.data()));

@@ -1,0 +1,148 @@
+#include "bindings/convert.h"
+
+#include <pybind11/stl.h>
+
+#include <array>
+#include <utility>
+
+namespace fleetx::python {
+namespace {
+
+constexpr std::array<std::pair<DType, const char*>, 7> kNames{{{DType::kF32, "float32"},
+                                                               {DType::kF64, "float64"},
+                                                               {DType::kI32, "int32"},
+                                                               {DType::kI64, "int64"},
+                                                               {DType::kF16, "float16"},
+                                                               {DType::kU8, "uint8"},
+                                                               {DType::kBool, "bool"}}};
+
+template <class T>
+T get_or(const py::dict& values, const char* key, T fallback) {
+  return values.contains(key) && !values[key].is_none() ? values[key].cast<T>() : fallback;
+}
+
+bool is_float(const py::handle& value) {
+  return PyFloat_Check(value.ptr()) || (PyNumber_Check(value.ptr()) && !PyIndex_Check(value.ptr()));
+}
+
+ir::Attr list_from(const py::sequence& list) {
+  bool floats = false, strings = false;
+  for (const py::handle item : list) {
+    strings |= py::isinstance<py::str>(item);
+    floats |= !py::isinstance<py::str>(item) && is_float(item);
+  }
+  if (strings) return list.cast<ir::Strings>();
+  if (floats) return list.cast<ir::Floats>();
+  return list.cast<ir::Ints>();
+}
+
+}  // namespace
+
+std::string dtype_name(DType dtype) {
+  for (const auto& [type, name] : kNames)
+    if (type == dtype) return name;
+  return std::string(fleetx::name_of(dtype));
+}
+
+DType dtype_of(const std::string& name) {
+  for (const auto& [type, known] : kNames)
+    if (name == known) return type;
+  const auto type = dtype_from_name(name);
+  check_arg(type.has_value(), "'", name,
+            "' is not a data type that FleetX has; known: float32 float64 int32 int64 float16 "
+            "uint8 bool");
+  return *type;
+}
+
+DType dtype_of(const py::dtype& dtype) { return dtype_of(dtype.attr("name").cast<std::string>()); }
+
+py::dtype numpy_dtype(DType dtype) { return py::dtype(dtype_name(dtype)); }
+
+ir::Attr attr_from(const py::handle& value) {
+  if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
+  if (py::isinstance<py::str>(value)) return value.cast<std::string>();
+  if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()))
+    return list_from(py::reinterpret_borrow<py::sequence>(value));
+  if (is_float(value)) return value.cast<double>();
+  check_arg(PyIndex_Check(value.ptr()), "an attribute cannot be a ",
+            py::type::of(value).attr("__name__").cast<std::string>());
+  return value.cast<int64_t>();
+}
+
+ir::Attrs attrs_from(const py::dict& values) {
+  ir::Attrs out;
+  for (const auto& [key, value] : values) out.emplace(key.cast<std::string>(), attr_from(value));
+  return out;
+}
+
+py::object to_python(const ir::Attr& attr) {
+  return std::visit([](const auto& value) { return py::cast(value); }, attr.value());
+}
+
+py::dict to_python(const ir::Attrs& attrs) {
+  py::dict out;
+  for (const auto& [key, value] : attrs) out[py::str(key)] = to_python(value);
+  return out;
+}
+
+Tensor tensor_from(const py::array& array) {
+  const DType dtype = dtype_of(array.dtype());
+  py::array plain = array;
+  if (!(array.flags() & py::array::c_style))
+    plain = py::module_::import("numpy").attr("ascontiguousarray")(array).cast<py::array>();
+  Shape shape;
+  for (py::ssize_t i = 0; i < array.ndim(); ++i) shape.push_back(array.shape(i));
+  // The reference is given back with the GIL held, whoever drops the last tensor.
+  auto* owner = new py::object(plain);
+  std::shared_ptr<void> keep(owner, [](void* object) {
+    const py::gil_scoped_acquire gil;
+    delete static_cast<py::object*>(object);
+  });
+  return Tensor::view(dtype, std::move(shape), const_cast<void*>(plain.data()), std::move(keep));
+}
+
+py::array array_from(const Tensor& tensor) {
+  const Tensor plain = tensor.plain();
+  auto* owner = new Tensor(plain);
+  const py::capsule keep(owner, [](void* p) { delete static_cast<Tensor*>(p); });
+  return py::array(numpy_dtype(plain.dtype()), plain.shape().dims(), plain.raw(), keep);
+}
+
+nn::Init init_from(const py::handle& value) {
+  if (value.is_none()) return nullptr;
+  const auto o = value.cast<py::dict>();
+  if (o.contains("op")) {
+    ir::Initializer init{o["op"].cast<std::string>(), attrs_from(o["attrs"].cast<py::dict>())};
+    return [init](const Shape&) { return init; };
+  }
+  const auto kind = o["kind"].cast<std::string>();
+  const auto seed = get_or<int64_t>(o, "seed", 0);
+  const auto number = [&](const char* key) { return o[key].cast<double>(); };
+  if (kind == "constant") return nn::init::constant(number("value"));
+  if (kind == "uniform") return nn::init::uniform(number("low"), number("high"), seed);
+  if (kind == "normal") return nn::init::normal(number("mean"), number("std"), seed);
+  if (kind == "truncated_normal")
+    return nn::init::truncated_normal(number("mean"), number("std"), seed);
+  if (kind == "xavier_uniform") return nn::init::xavier_uniform(seed);
+  if (kind == "xavier_normal") return nn::init::xavier_normal(seed);
+  if (kind == "msra_uniform") return nn::init::msra_uniform(seed);
+  if (kind == "msra_normal") return nn::init::msra_normal(seed);
+  if (kind == "assign") return nn::init::assign(o["values"].cast<std::vector<double>>());
+  fail(Error::Kind::kInvalidArgument, "no initializer of kind '" + kind + "'");
+}
+
+nn::ParamAttr param_attr_from(const py::handle& value) {
+  nn::ParamAttr attr;
+  if (value.is_none()) return attr;
+  const auto o = value.cast<py::dict>();
+  attr.name = get_or<std::string>(o, "name", "");
+  if (o.contains("init")) attr.init = init_from(o["init"]);
+  attr.lr = get_or(o, "lr", 1.0);
+  if (o.contains("l1")) attr.l1 = o["l1"].cast<double>();
+  if (o.contains("l2")) attr.l2 = o["l2"].cast<double>();
+  attr.trainable = get_or(o, "trainable", true);
+  attr.need_clip = get_or(o, "need_clip", true);
+  return attr;
+}
+
+}  // namespace fleetx::python

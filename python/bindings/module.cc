@@ -1,0 +1,12 @@
+// The Python module `_fleetx`, on which the packages `paddle` and `fleetx` stand.
+#include "bindings/bindings.h"
+
+PYBIND11_MODULE(_fleetx, m) {
+  m.doc() = "The C++ side of FleetX; use the packages `paddle` and `fleetx`.";
+  fleetx::python::bind_errors(m);
+  fleetx::python::bind_ir(m);
+  fleetx::python::bind_runtime(m);
+  fleetx::python::bind_nn(m);
+  fleetx::python::bind_optim(m);
+  fleetx::python::bind_data(m);
+}

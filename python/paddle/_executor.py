@@ -1,0 +1,397 @@
+"""Scopes, places and the executor."""
+import contextlib
+import warnings
+
+import numpy
+
+from paddle import _graph
+from paddle._native import native
+
+
+class EOFException(Exception):
+    """A DataLoader that was started has no more data; call its reset()."""
+
+
+# ---- places ----
+class Place:
+    def __eq__(self, other):
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self):
+        return hash((type(self), tuple(vars(self).items())))
+
+
+class CPUPlace(Place):
+    def __repr__(self):
+        return "CPUPlace"
+
+
+class CUDAPlace(Place):
+    """Slot `i` of this machine: where there is no accelerator, a share of its cores."""
+
+    def __init__(self, device_id=0):
+        self.device_id = int(device_id)
+
+    def get_device_id(self):
+        return self.device_id
+
+    def __repr__(self):
+        return f"CUDAPlace({self.device_id})"
+
+
+class CUDAPinnedPlace(Place):
+    def __repr__(self):
+        return "CUDAPinnedPlace"
+
+
+class XPUPlace(CUDAPlace):
+    def __repr__(self):
+        return f"XPUPlace({self.device_id})"
+
+
+# ---- scopes ----
+class ScopeTensor:
+    """The value of a variable in a scope."""
+
+    def __init__(self, scope, name):
+        self._scope, self._name = scope, name
+
+    def numpy(self):
+        return self._scope.native.get(self._name)
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def set(self, value, place=None):
+        array = numpy.ascontiguousarray(value)
+        if self._scope.native.has(self._name):
+            declared = self._scope.native.get(self._name)
+            if tuple(declared.shape) != array.shape:
+                raise native.InvalidArgumentError(
+                    f"variable '{self._name}' has shape {list(declared.shape)}, the new value {list(array.shape)}")
+            array = array.astype(declared.dtype, copy=False)
+        elif array.dtype == numpy.float64 and not isinstance(value, numpy.ndarray):
+            array = array.astype("float32")
+        self._scope.native.set(self._name, array)
+
+    def shape(self):
+        return list(self._scope.native.shape(self._name) or [])
+
+    _get_dims = shape
+
+    def _dtype(self):
+        return str(self.numpy().dtype)
+
+    def lod(self):
+        return []
+
+    def __repr__(self):
+        return repr(self.numpy()) if self._scope.native.has(self._name) else f"<{self._name} has no value yet>"
+
+
+class ScopeVariable:
+    def __init__(self, scope, name):
+        self._tensor = ScopeTensor(scope, name)
+        self.name = name
+
+    def get_tensor(self):
+        return self._tensor
+
+    def get_value(self):
+        return self._tensor
+
+
+class Scope:
+    """Variables that live from step to step, by name."""
+
+    def __init__(self):
+        self.native = native.Scope()
+
+    def find_var(self, name):
+        return ScopeVariable(self, name) if self.native.has(name) else None
+
+    def var(self, name):
+        return ScopeVariable(self, name)
+
+    def local_var_names(self):
+        return self.native.names()
+
+    def erase(self, names):
+        for name in _graph.as_list(names):
+            self.native.erase(name)
+
+    def new_scope(self):
+        return Scope()
+
+    def drop_kids(self):
+        pass
+
+
+_scope = Scope()
+
+
+def global_scope():
+    return _scope
+
+
+@contextlib.contextmanager
+def scope_guard(scope):
+    """Inside, `scope` is the global one."""
+    global _scope
+    old, _scope = _scope, scope
+    try:
+        yield
+    finally:
+        _scope = old
+
+
+# ---- what surrounds a program ----
+class _Settings:
+    """Accepts what the original accepts; these choices are made by the planner here."""
+
+    def __setattr__(self, name, value):
+        if not hasattr(type(self), name):
+            raise AttributeError(f"{type(self).__name__} has no option '{name}'")
+        super().__setattr__(name, value)
+
+    def __repr__(self):
+        names = [n for n in dir(type(self)) if not n.startswith("_") and not isinstance(getattr(type(self), n), type)]
+        return "\n".join(f"{n}: {getattr(self, n)}" for n in names)
+
+
+class BuildStrategy(_Settings):
+    class ReduceStrategy:
+        AllReduce, Reduce, _NoReduce = 0, 1, 2
+
+    class GradientScaleStrategy:
+        CoeffNumDevice, One, Customized = 0, 1, 2
+
+    enable_sequential_execution = False
+    fuse_elewise_add_act_ops = False
+    fuse_bn_act_ops = False
+    fuse_bn_add_act_ops = True
+    fuse_relu_depthwise_conv = False
+    fuse_broadcast_ops = False
+    fuse_all_optimizer_ops = False
+    fuse_all_reduce_ops = True
+    sync_batch_norm = False
+    enable_inplace = False
+    enable_backward_optimizer_op_deps = True
+    cache_runtime_context = False
+    enable_auto_fusion = False
+    enable_addto = False
+    memory_optimize = None
+    remove_unnecessary_lock = True
+    debug_graphviz_path = ""
+    num_trainers = 1
+    trainer_id = 0
+    trainers_endpoints = ()
+    async_mode = False
+    hierarchical_allreduce_inter_nranks = 1
+    use_hierarchical_allreduce = False
+    nccl_comm_num = 1
+    reduce_strategy = 0
+    gradient_scale_strategy = 0
+
+
+class ExecutionStrategy(_Settings):
+    num_threads = 1
+    num_iteration_per_drop_scope = 10
+    num_iteration_per_run = 1
+    use_thread_barrier = False
+    use_experimental_executor = False
+    allow_op_delay = False
+
+
+class CompiledProgram:
+    """A program and how it is to be run. All programs are compiled here; the settings are accepted and not needed."""
+
+    def __init__(self, program_or_graph, build_strategy=None):
+        if isinstance(program_or_graph, CompiledProgram):
+            program_or_graph = program_or_graph._program
+        if not isinstance(program_or_graph, _graph.Program):
+            raise TypeError(f"CompiledProgram takes a Program, not {type(program_or_graph).__name__}")
+        self._program = program_or_graph
+
+    def with_data_parallel(self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None,
+                           places=None):
+        """One process is one worker: start several with fleetrun. Inside a process the cores are shared by OpenMP."""
+        return self
+
+    def with_inference_optimize(self, config):
+        return self
+
+
+class _OneNumber(numpy.ndarray):
+    """A fetched value of one element. "%f" % loss works with it in every NumPy."""
+
+    def __float__(self):
+        return float(self.item()) if self.size == 1 else float(numpy.asarray(self))
+
+    def __int__(self):
+        return int(self.item()) if self.size == 1 else int(numpy.asarray(self))
+
+    def __format__(self, spec):
+        return format(self.item(), spec) if spec and self.size == 1 else super().__format__(spec)
+
+
+class LoDTensor:
+    """An array with, possibly, lengths of the sequences in it."""
+
+    def __init__(self, array=None):
+        self._array = None if array is None else numpy.asarray(array)
+        self._lod = []
+
+    def set(self, array, place=None):
+        self._array = numpy.asarray(array)
+
+    def numpy(self):
+        return self._array
+
+    def __array__(self, dtype=None, copy=None):
+        return self._array if dtype is None else self._array.astype(dtype)
+
+    def shape(self):
+        return list(self._array.shape)
+
+    _get_dims = shape
+
+    def set_lod(self, lod):
+        self._lod = lod
+
+    def lod(self):
+        return self._lod
+
+    def set_recursive_sequence_lengths(self, lengths):
+        self._lod = []
+        for level in lengths:
+            offsets = [0]
+            for n in level:
+                offsets.append(offsets[-1] + n)
+            self._lod.append(offsets)
+
+    def recursive_sequence_lengths(self):
+        return [[b - a for a, b in zip(level, level[1:])] for level in self._lod]
+
+    def __repr__(self):
+        return repr(self._array)
+
+
+def _fetch_names(fetch_list):
+    if fetch_list is None:
+        return []
+    if isinstance(fetch_list, (str, _graph.Variable)):
+        fetch_list = [fetch_list]
+    names = []
+    for item in fetch_list:
+        if type(item) is str:
+            names.append(item)
+        elif isinstance(item, _graph.Variable):
+            names.append(item.name)
+        elif isinstance(item, (list, tuple)):
+            names.extend(_fetch_names(item))
+        else:
+            raise TypeError(f"fetch_list holds a {type(item).__name__}; give variables or their names")
+    return names
+
+
+_ignored_feeds = set()
+
+
+def _feed_of(program, feed):
+    if feed is None:
+        return {}
+    if isinstance(feed, (list, tuple)):
+        if len(feed) != 1:
+            raise native.InvalidArgumentError(
+                f"feed is a list of {len(feed)} dicts; a process is one worker and takes one (start more with fleetrun)")
+        feed = feed[0]
+    if not isinstance(feed, dict):
+        raise TypeError(f"feed must be a dict of arrays by name, not {type(feed).__name__}")
+    ir = program.ir
+    for key in feed:
+        if type(key) is not str or not ir.has(key):
+            return _known_feeds(ir, feed)
+    return feed
+
+
+def _known_feeds(ir, feed):
+    out = {}
+    for key, value in feed.items():
+        name = key.name if isinstance(key, _graph.Variable) else key
+        if ir.has(name):
+            out[name] = value
+        elif name not in _ignored_feeds:
+            _ignored_feeds.add(name)
+            warnings.warn(f"feed '{name}' is not used: the program has no such variable (or it was pruned)",
+                          stacklevel=4)
+    return out
+
+
+class Executor:
+    """Runs programs. The first run of a program with new shapes makes a plan; later runs reuse it."""
+
+    def __init__(self, place=None):
+        self.place = place if place is not None else CPUPlace()
+        self._exe = native.Executor()
+
+    def close(self):
+        self._exe = None
+
+    def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
+            return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
+        """Runs a program once. Returns the values of `fetch_list` as NumPy arrays, in its order."""
+        if self._exe is None:
+            raise native.InvalidArgumentError("this executor was closed")
+        if program is None:
+            program = _graph.default_main_program()
+        elif isinstance(program, CompiledProgram):
+            program = program._program
+        elif not isinstance(program, _graph.Program):
+            raise TypeError(f"Executor.run takes a Program, not {type(program).__name__}")
+        scope = _scope if scope is None else scope
+        fetch = _fetch_names(fetch_list)
+        if program.loaders and not feed:
+            feed = program.loaders[0].next_feed()
+        feed = _feed_of(program, feed)
+        if program.lr_schedules:
+            self._set_learning_rates(program, scope)
+        results = self._exe.run(program.ir, scope.native, feed, fetch)
+        if not return_numpy:
+            return [LoDTensor(r) for r in results]
+        return [r.view(_OneNumber) if r.size == 1 else r for r in results]
+
+    def _set_learning_rates(self, program, scope):
+        for schedule, name in program.lr_schedules:
+            if scope.native.has(name):
+                scope.native.set(name, numpy.array([schedule()], "float32"))
+
+    def plan(self, program, feed, fetch_list, scope=None):
+        """How a program runs with such feeds, as text: kernels, layouts, memory."""
+        scope = _scope if scope is None else scope
+        feed = {k: numpy.asarray(v) for k, v in _feed_of(program, feed).items()}
+        return self._exe.plan_table(program.ir, scope.native, feed, _fetch_names(fetch_list))
+
+    def train_from_dataset(self, *args, **kwargs):
+        from paddle._refuse import refuse
+        raise refuse("Executor.train_from_dataset", "a loop over paddle.io.DataLoader and Executor.run",
+                     "data sets that feed threads belong to parameter-server training, which is not built yet")
+
+    infer_from_dataset = train_from_dataset
+
+
+def cpu_places(device_count=None):
+    return [CPUPlace()] * (device_count or 1)
+
+
+def cuda_places(device_ids=None):
+    if device_ids is None:
+        selected = native.env("FLAGS_selected_gpus") or "0"
+        device_ids = [int(i) for i in selected.split(",")]
+    return [CUDAPlace(i) for i in _graph.as_list(device_ids)]
+
+
+def is_compiled_with_cuda():
+    """False: without an accelerator a CUDAPlace is a share of the cores."""
+    return False

@@ -1,0 +1,485 @@
+"""Programs and variables as users see them. All that they hold lives in the C++ program behind them; a Variable is a
+name in one. Layers and functions add ops through emit()."""
+import contextlib
+
+from paddle import _dtype
+from paddle._native import native, user_line
+from paddle.utils import unique_name
+
+GRAD_SUFFIX = "@GRAD"
+
+
+class Variable:
+    """A value in a program. Operators and methods are added by paddle.tensor."""
+
+    def __init__(self, program, name):
+        self._program = program
+        self.name = name
+        self._persistable = None
+        self.lod_level = 0
+        self.dim_of = None  # (variable, axis) where this is a length of another variable's shape
+        self.error_clip = None
+
+    @property
+    def _info(self):
+        return self._program.ir.var(self.name)
+
+    @property
+    def shape(self):
+        return self._program.ir.shape(self.name)
+
+    @property
+    def dtype(self):
+        return _dtype.convert(self._program.ir.dtype(self.name))
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def size(self):
+        count = 1
+        for d in self.shape:
+            count *= d
+        return count if all(d >= 0 for d in self.shape) else -1
+
+    @property
+    def block(self):
+        return self._program.global_block()
+
+    @property
+    def program(self):
+        return self._program
+
+    @property
+    def stop_gradient(self):
+        return self._info["stop_gradient"]
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop):
+        if bool(stop) != self.stop_gradient:
+            self._program.builder().set_stop_gradient(self.name, bool(stop))
+
+    @property
+    def persistable(self):
+        return self._info["persistable"] if self._persistable is None else self._persistable
+
+    @persistable.setter
+    def persistable(self, value):
+        # A fetched value is there whether it is marked or not; memory is planned from what is read.
+        self._persistable = bool(value)
+
+    @property
+    def is_parameter(self):
+        return self._info["is_parameter"]
+
+    @property
+    def is_data(self):
+        return self._info["is_data"]
+
+    @property
+    def grad_name(self):
+        return self.name + GRAD_SUFFIX
+
+    @property
+    def type(self):
+        return "selected_rows" if self._info["sparse"] else "lod_tensor"
+
+    def get_value(self, scope=None):
+        from paddle._executor import global_scope
+        return (scope or global_scope()).find_var(self.name).get_tensor()
+
+    def set_value(self, value, scope=None):
+        from paddle._executor import global_scope
+        (scope or global_scope()).var(self.name).get_tensor().set(value)
+
+    def numpy(self):
+        raise native.UnsupportedError(
+            f"'{self.name}' is a variable of a static program and has no value by itself: fetch it with Executor.run")
+
+    def backward(self, *args, **kwargs):
+        raise native.UnsupportedError(
+            f"'{self.name}'.backward(): FleetX runs static programs; use optimizer.minimize(loss) or "
+            "paddle.static.append_backward(loss)")
+
+    def to_string(self, throw_on_error=True, with_details=False):
+        info = self._info
+        kind = "param" if info["is_parameter"] else "data" if info["is_data"] else "var"
+        stop = ", stop_gradient" if info["stop_gradient"] else ""
+        return f"{kind} {self.name} : {info['dtype']}{list(info['shape'])}{stop}"
+
+    def __repr__(self):
+        return self.to_string()
+
+    __str__ = __repr__
+    __hash__ = object.__hash__
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __float__(self):
+        raise TypeError(f"'{self.name}' is a variable of a static program: fetch it to get its value")
+
+    __int__ = __float__
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError(f"'{self.name}' is a variable of a static program: fetch it to get its value")
+
+    def __len__(self):
+        shape = self.shape
+        if not shape or shape[0] < 0:
+            raise TypeError(f"the length of '{self.name}' of shape {list(shape)} is known only when it runs")
+        return shape[0]
+
+    def __iter__(self):
+        for i in range(len(self)):
+            yield self[i]
+
+
+class Parameter(Variable):
+    """A variable that training changes."""
+
+    def __init__(self, program, name, attr=None):
+        super().__init__(program, name)
+        self.attr = attr
+        self.is_distributed = False
+
+    @property
+    def trainable(self):
+        return not self.stop_gradient
+
+    @trainable.setter
+    def trainable(self, value):
+        self.stop_gradient = not value
+
+    @property
+    def optimize_attr(self):
+        return {"learning_rate": self._info["attrs"].get("lr", 1.0)}
+
+    @property
+    def regularizer(self):
+        return getattr(self.attr, "regularizer", None)
+
+    @property
+    def need_clip(self):
+        return self._info["attrs"].get("need_clip", True)
+
+
+class Operator:
+    """One op of a program, to look at."""
+
+    def __init__(self, block, info):
+        self.block = block
+        self._info = info
+        self.type = info["type"]
+
+    def input(self, name):
+        return self._info["inputs"][name]
+
+    def output(self, name):
+        return self._info["outputs"][name]
+
+    @property
+    def input_names(self):
+        return list(self._info["inputs"])
+
+    @property
+    def output_names(self):
+        return list(self._info["outputs"])
+
+    @property
+    def input_arg_names(self):
+        return [n for names in self._info["inputs"].values() for n in names]
+
+    @property
+    def output_arg_names(self):
+        return [n for names in self._info["outputs"].values() for n in names]
+
+    def attr(self, name):
+        return self._info["attrs"][name]
+
+    def has_attr(self, name):
+        return name in self._info["attrs"]
+
+    @property
+    def attr_names(self):
+        return list(self._info["attrs"])
+
+    def all_attrs(self):
+        return dict(self._info["attrs"])
+
+    def __repr__(self):
+        outs, ins = ", ".join(self.output_arg_names), ", ".join(self.input_arg_names)
+        return f"{outs} = {self.type}({ins})"
+
+
+class Block:
+    """The ops and variables of a program. (Programs have one block: there is no control flow inside.)"""
+
+    idx = 0
+    parent_idx = -1
+
+    def __init__(self, program):
+        self.program = program
+
+    @property
+    def ops(self):
+        return [Operator(self, info) for info in self.program.ir.ops()]
+
+    @property
+    def vars(self):
+        return {name: self.program._variable(name) for name in self.program.ir.vars()}
+
+    def var(self, name):
+        if not self.program.ir.has(name):
+            raise ValueError(f"the program has no variable '{name}'")
+        return self.program._variable(name)
+
+    def has_var(self, name):
+        return self.program.ir.has(name)
+
+    _find_var_recursive = _var_recursive = lambda self, name: self.var(name) if self.has_var(name) else None
+
+    def all_parameters(self):
+        return self.program.all_parameters()
+
+    iter_parameters = all_parameters
+
+    def create_var(self, name=None, shape=None, dtype="float32", persistable=False, **kwargs):
+        if shape is None:
+            raise native.UnsupportedError("Block.create_var needs a shape; variables of ops are made by the ops")
+        name = name or unique_name.generate("_generated_var")
+        self.program.builder().state(name, _dtype.convert(dtype), list(shape), 0.0)
+        return self.program._variable(name)
+
+    def append_op(self, *args, **kwargs):
+        raise native.UnsupportedError(
+            "Block.append_op: ops have slots and attributes of their own here; call the function of paddle.* that "
+            "adds the op, or fleetx's op by paddle._graph.emit")
+
+    def __repr__(self):
+        return self.program.to_string()
+
+
+class _Desc:
+    def __init__(self, program):
+        self._program = program
+
+    def serialize_to_string(self):
+        return self._program.ir.to_proto()
+
+
+class Program:
+    """A list of ops over named variables."""
+
+    def __init__(self, ir=None):
+        self.ir = ir if ir is not None else native.Program()
+        self._variables = {}
+        self._builders = {}
+        self._startup = None
+        self._block = Block(self)
+        self.lr_schedules = []  # (LRScheduler, name of the learning rate)
+        self.loaders = []  # DataLoaders that feed this program by themselves
+        self.feed_names = None  # of a loaded inference model
+        self.fetch_names = None
+        if ir is None and _default_seed:
+            self.ir.seed = _default_seed
+
+    # ---- building ----
+    def builder(self):
+        startup = self._startup
+        if startup is None:
+            startup = default_startup_program()
+        key = id(startup)
+        if key not in self._builders:
+            self._builders[key] = (native.Builder(self.ir, startup.ir), startup)
+        return self._builders[key][0]
+
+    def _variable(self, name):
+        found = self._variables.get(name)
+        if found is None:
+            kind = Parameter if self.ir.var(name)["is_parameter"] else Variable
+            found = self._variables[name] = kind(self, name)
+        return found
+
+    # ---- looking ----
+    def global_block(self):
+        return self._block
+
+    current_block = global_block
+
+    def block(self, index):
+        if index != 0:
+            raise ValueError("a program has one block")
+        return self._block
+
+    blocks = property(lambda self: [self._block])
+    num_blocks = 1
+
+    def list_vars(self):
+        for name in self.ir.vars():
+            yield self._variable(name)
+
+    def all_parameters(self):
+        return [self._variable(name) for name in self.ir.parameters()]
+
+    @property
+    def random_seed(self):
+        return self.ir.seed
+
+    @random_seed.setter
+    def random_seed(self, seed):
+        if not isinstance(seed, int):
+            raise ValueError(f"Program.random_seed must be a whole number, got {seed!r}")
+        self.ir.seed = seed
+
+    @property
+    def desc(self):
+        return _Desc(self)
+
+    def to_string(self, throw_on_error=True, with_details=False):
+        return self.ir.to_text()
+
+    def __repr__(self):
+        return self.to_string()
+
+    __str__ = __repr__
+
+    # ---- deriving ----
+    def clone(self, for_test=False):
+        other = Program(self.ir.clone_for_test() if for_test else self.ir.clone())
+        other._startup = self._startup
+        for name, old in self._variables.items():
+            if isinstance(old, Parameter) and other.ir.has(name):
+                other._variables[name] = Parameter(other, name, old.attr)
+        if not for_test:
+            other.lr_schedules = list(self.lr_schedules)
+        other.feed_names, other.fetch_names = self.feed_names, self.fetch_names
+        return other
+
+    def _prune(self, targets):
+        names = [t if isinstance(t, str) else t.name for t in as_list(targets)]
+        return Program(self.ir.prune(names))
+
+    @staticmethod
+    def parse_from_string(binary):
+        return Program(native.Program.parse_proto(binary, "program"))
+
+    def state_dict(self, mode="all", scope=None):
+        from paddle._executor import global_scope
+        scope = scope or global_scope()
+        parameters = set(self.ir.parameters())
+        wanted = [n for n in self.ir.persistables()
+                  if mode == "all" or (n in parameters) == (mode == "param")]
+        return {n: scope.find_var(n).get_tensor().numpy() for n in wanted if scope.find_var(n) is not None}
+
+    def set_state_dict(self, state_dict, scope=None):
+        from paddle._executor import global_scope
+        scope = scope or global_scope()
+        for name, value in state_dict.items():
+            if self.ir.has(name):
+                scope.var(name).get_tensor().set(value)
+
+    def __deepcopy__(self, memo):
+        return self.clone()
+
+
+_default_seed = 0
+_main = Program()
+_startup = Program()
+
+
+def default_main_program():
+    return _main
+
+
+def default_startup_program():
+    return _startup
+
+
+def switch_main_program(program):
+    global _main
+    old, _main = _main, program
+    return old
+
+
+def switch_startup_program(program):
+    global _startup
+    old, _startup = _startup, program
+    return old
+
+
+@contextlib.contextmanager
+def program_guard(main_program, startup_program=None):
+    """Inside, `main_program` and `startup_program` are the default ones."""
+    for what, program in (("main_program", main_program), ("startup_program", startup_program)):
+        if program is not None and not isinstance(program, Program):
+            raise TypeError(f"program_guard: {what} must be a paddle.static.Program, not {type(program).__name__}")
+        if program is None and what == "main_program":
+            raise TypeError("program_guard: main_program must be a paddle.static.Program, not None")
+    old_main = switch_main_program(main_program)
+    old_startup = switch_startup_program(startup_program) if startup_program is not None else None
+    main_program._startup = default_startup_program()
+    try:
+        yield
+    finally:
+        switch_main_program(old_main)
+        if old_startup is not None:
+            switch_startup_program(old_startup)
+
+
+def set_seed(seed):
+    global _default_seed
+    _default_seed = int(seed)
+    _main.ir.seed = _default_seed
+    _startup.ir.seed = _default_seed
+
+
+def as_list(value):
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def program_of(inputs):
+    """The program that an op over these variables belongs to."""
+    for value in inputs:
+        for v in as_list(value):
+            if isinstance(v, Variable):
+                return v._program
+    return _main
+
+
+def _check_variables(op, slot, values):
+    for v in values:
+        if not isinstance(v, Variable):
+            raise TypeError(f"{op}: '{slot}' must be a variable of a program, not {type(v).__name__} ({v!r:.60})")
+
+
+def emit(op, inputs, attrs=None, outputs=None, name=None):
+    """Adds an op; returns {slot: [variables]} of its outputs. `inputs` maps slots to a Variable, a list, or None (left
+    out); `outputs` maps slots to variables or names that are to be written."""
+    program = program_of(inputs.values())
+    slots = []
+    for slot, value in inputs.items():
+        values = as_list(value)
+        _check_variables(op, slot, values)
+        if values:
+            slots.append((slot, [v.name for v in values]))
+    dests = [(slot, [v if isinstance(v, str) else v.name for v in as_list(values)])
+             for slot, values in (outputs or {}).items()]
+    layer = name or unique_name.generate(op)
+    made = program.builder().op(op, slots, attrs or {}, dests, layer, *user_line())
+    return {slot: [program._variable(n) for n in names] for slot, names in made.items()}
+
+
+def call(op, inputs, attrs=None, name=None):
+    """Adds an op; returns its `out`."""
+    return emit(op, inputs, attrs, None, name)["out"][0]
+
+
+def layer_call(function, x, options, name):
+    """A layer of the C++ side that owns parameters or needs the program's state."""
+    _check_variables(function.__name__, "x", [x])
+    program = x._program
+    return program._variable(function(program.builder(), x.name, options, name, *user_line()))

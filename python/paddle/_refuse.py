@@ -1,0 +1,47 @@
+"""Names that exist in the original and not here. Asking for one says so and names the nearest thing."""
+import difflib
+import sys
+
+
+class NotHereError(AttributeError, NotImplementedError):
+    """The original has this name, FleetX does not."""
+
+
+def refuse(full_name, nearest=None, why=None):
+    text = f"{full_name} exists in PaddlePaddle but not in FleetX"
+    if why:
+        text += f": {why}"
+    if nearest and nearest != "nothing":
+        text += f"; nearest: {nearest}"
+    return NotHereError(text)
+
+
+def getter(module_name, table, lazy=None):
+    """A module-level __getattr__. `table` maps refused names to the nearest thing here; `lazy` maps names of
+    submodules to import on first use."""
+    lazy = lazy or {}
+
+    def __getattr__(name):
+        if name in lazy:
+            import importlib
+            module = importlib.import_module(lazy[name])
+            setattr(sys.modules[module_name], name, module)
+            return module
+        if name in table:
+            raise refuse(f"{module_name}.{name}", table[name])
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = [n for n in vars(sys.modules[module_name]) if not n.startswith("_")]
+        near = difflib.get_close_matches(name, known, 3)
+        hint = f"; did you mean {', '.join(near)}?" if near else "; docs/python.md lists what there is"
+        raise AttributeError(f"module '{module_name}' has no '{name}'{hint}")
+
+    return __getattr__
+
+
+def refused(full_name, nearest=None, why=None):
+    """A function in the place of one that is not here."""
+    def call(*args, **kwargs):
+        raise refuse(full_name, nearest, why)
+    call.__name__ = full_name.rsplit(".", 1)[-1]
+    return call

@@ -1,0 +1,1 @@
+from paddle.nn.layer.layers import Layer  # noqa: F401

@@ -1,0 +1,189 @@
+"""Files. Tensors are safetensors files, programs are protobuf: <prefix>.pdparams (what is trained), .pdopt (the rest
+that lives from step to step), .pdmodel (the program), .pdiparams (of an inference model)."""
+import json
+import os
+
+import numpy
+
+from paddle import _graph
+from paddle._executor import global_scope
+from paddle._graph import Program, as_list
+from paddle._native import native
+
+
+def _values(names, scope, what):
+    out = {}
+    for name in names:
+        if not scope.native.has(name):
+            raise native.InvalidArgumentError(
+                f"{what}: variable '{name}' has no value yet; run the startup program first")
+        out[name] = scope.native.get(name)
+    return out
+
+
+def _make_folder(path):
+    folder = os.path.dirname(path)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+
+
+def save_arrays(path, arrays, metadata=None):
+    _make_folder(path)
+    native.save_tensors(path, arrays, metadata or {})
+
+
+def _program(program):
+    from paddle._executor import CompiledProgram
+    if program is None:
+        return _graph.default_main_program()
+    return program._program if isinstance(program, CompiledProgram) else program
+
+
+def save(program, model_path, protocol=None, **configs):
+    """Writes <model_path>.pdparams, .pdopt and .pdmodel."""
+    if not os.path.basename(model_path):
+        raise ValueError(f"save: model_path must end in a file name, got {model_path!r}")
+    program, scope = _program(program), global_scope()
+    parameters = set(program.ir.parameters())
+    others = [n for n in program.ir.persistables() if n not in parameters]
+    save_arrays(model_path + ".pdparams", _values(sorted(parameters), scope, "save"))
+    save_arrays(model_path + ".pdopt", _values(others, scope, "save"))
+    with open(model_path + ".pdmodel", "wb") as file:
+        file.write(program.ir.to_proto())
+
+
+def load_program_state(model_path, var_list=None):
+    """{name: array} of what save() wrote."""
+    for ending in (".pdparams", ".pdopt", ".pdmodel"):
+        if model_path.endswith(ending):
+            model_path = model_path[:-len(ending)]
+    if not os.path.exists(model_path + ".pdparams"):
+        raise native.InvalidArgumentError(f"load: there is no file {model_path}.pdparams")
+    state = dict(native.load_tensors(model_path + ".pdparams")[0])
+    if os.path.exists(model_path + ".pdopt"):
+        state.update(native.load_tensors(model_path + ".pdopt")[0])
+    if var_list is not None:
+        names = [v if isinstance(v, str) else v.name for v in var_list]
+        missing = [n for n in names if n not in state]
+        if missing:
+            raise native.InvalidArgumentError(f"load: {model_path}.pdparams has no variable {', '.join(missing)}")
+        state = {n: state[n] for n in names}
+    return state
+
+
+def set_program_state(program, state_dict):
+    """Puts values into the scope; those that the program does not keep are left out."""
+    import warnings
+    program, scope = _program(program), global_scope()
+    kept = set(program.ir.persistables())
+    unused = []
+    for name, value in state_dict.items():
+        if name not in kept:
+            unused.append(name)
+            continue
+        shape = list(program.ir.shape(name))
+        array = numpy.ascontiguousarray(value)
+        if list(array.shape) != shape:
+            raise native.InvalidArgumentError(
+                f"'{name}' has shape {shape} in the program and {list(array.shape)} in the file")
+        scope.native.set(name, array.astype(program.ir.dtype(name), copy=False))
+    if unused:
+        warnings.warn(f"not used by the program: {', '.join(sorted(unused)[:5])}{' ...' if len(unused) > 5 else ''}")
+
+
+def load(program, model_path, executor=None, var_list=None):
+    """Reads what save() wrote into the scope. Everything that the program keeps must be in the files."""
+    program = _program(program)
+    state = load_program_state(model_path, var_list)
+    missing = [n for n in program.ir.parameters() if n not in state]
+    if var_list is None and missing:
+        raise native.InvalidArgumentError(f"load: {model_path}.pdparams lacks {', '.join(missing[:5])}")
+    kept = set(program.ir.persistables())
+    set_program_state(program, {n: v for n, v in state.items() if n in kept})
+
+
+# ---- inference models ----
+def normalize_program(program, feed_vars, fetch_vars):
+    """The part of a program that computes `fetch_vars`, as for testing."""
+    targets = [v.name for v in as_list(fetch_vars)]
+    out = Program(_program(program).ir.clone_for_test().prune(targets))
+    out.feed_names, out.fetch_names = [v.name for v in as_list(feed_vars)], targets
+    return out
+
+
+def serialize_program(feed_vars, fetch_vars, program=None):
+    return normalize_program(program, feed_vars, fetch_vars).ir.to_proto()
+
+
+def write_inference_model(model_path, params_path, feed_names, fetch_vars, program):
+    pruned = Program(_program(program).ir.clone_for_test().prune([v.name for v in fetch_vars]))
+    needed = [n for n in pruned.ir.vars() if pruned.ir.var(n)["is_data"]]
+    missing = [n for n in needed if n not in feed_names]
+    if missing:
+        raise native.InvalidArgumentError(
+            f"save_inference_model: the targets need the inputs {', '.join(missing)}, which are not in the feeds")
+    _make_folder(model_path)
+    with open(model_path, "wb") as file:
+        file.write(pruned.ir.to_proto())
+    metadata = {"feed": json.dumps(list(feed_names)), "fetch": json.dumps([v.name for v in fetch_vars])}
+    save_arrays(params_path, _values(pruned.ir.persistables(), global_scope(), "save_inference_model"), metadata)
+
+
+def read_inference_model(model_path, params_path):
+    with open(model_path, "rb") as file:
+        program = Program(native.Program.parse_proto(file.read(), model_path))
+    arrays, metadata = native.load_tensors(params_path)
+    for name, value in arrays.items():
+        global_scope().native.set(name, value)
+    if "feed" not in metadata or "fetch" not in metadata:
+        raise native.CorruptFileError(f"{params_path} does not say what is fed and fetched; it is not an inference model")
+    program.feed_names, program.fetch_names = json.loads(metadata["feed"]), json.loads(metadata["fetch"])
+    return [program, program.feed_names, [program._variable(n) for n in program.fetch_names]]
+
+
+def save_inference_model(path_prefix, feed_vars, fetch_vars, executor, **kwargs):
+    """Writes <path_prefix>.pdmodel and .pdiparams: the part of the program that computes fetch_vars, for testing."""
+    feeds = [v.name for v in as_list(feed_vars)]
+    write_inference_model(path_prefix + ".pdmodel", path_prefix + ".pdiparams", feeds, as_list(fetch_vars),
+                          kwargs.get("program"))
+
+
+def load_inference_model(path_prefix, executor, **kwargs):
+    """Returns [program, names of the feeds, variables to fetch]."""
+    return read_inference_model(path_prefix + ".pdmodel", path_prefix + ".pdiparams")
+
+
+# ---- bytes ----
+def serialize_persistables(feed_vars, fetch_vars, executor, program=None):
+    import tempfile
+    pruned = normalize_program(program, feed_vars, fetch_vars)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "tensors")
+        save_arrays(path, _values(pruned.ir.persistables(), global_scope(), "serialize_persistables"))
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def deserialize_persistables(program, data, executor):
+    import tempfile
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        arrays = native.load_tensors(file.name)[0]
+    for name, value in arrays.items():
+        global_scope().native.set(name, value)
+
+
+def deserialize_program(data):
+    return Program.parse_from_string(data)
+
+
+def save_to_file(path, content):
+    _make_folder(path)
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def load_from_file(path):
+    with open(path, "rb") as file:
+        return file.read()

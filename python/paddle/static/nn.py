@@ -1,0 +1,248 @@
+"""Layers that own their parameters: a call makes them and uses them."""
+from paddle import _param, _refuse
+from paddle._graph import Variable, as_list, layer_call
+from paddle._native import native
+from paddle._param import ParamAttr
+from paddle.nn import initializer as I
+from paddle.nn.functional import activation, conv
+from paddle.tensor import manipulation, math
+from paddle.utils import unique_name
+
+__all__ = ["fc", "conv2d", "conv2d_transpose", "batch_norm", "layer_norm", "embedding", "sparse_embedding",
+           "group_norm", "instance_norm", "prelu", "create_parameter"]
+
+
+class Names:
+    """Parameters of one layer, named as the original names them: fc_0.w_0, fc_0.b_0."""
+
+    def __init__(self, kind, name, program):
+        self.layer = name or unique_name.generate(kind)
+        self.program = program
+        self._made = []
+
+    def parameter(self, attr, shape, suffix="w", default_init=None):
+        """Options for the C++ layer, or None where the user said False."""
+        attr = ParamAttr._to_attr(attr)
+        if attr is False:
+            return None
+        name = attr.name or unique_name.generate(f"{self.layer}.{suffix}")
+        self._made.append((name, attr))
+        return _param.options(attr, name, shape, suffix == "b", default_init)
+
+    def state(self, name):
+        return name or unique_name.generate(f"{self.layer}.w")
+
+    def remember(self):
+        for name, attr in self._made:
+            if self.program.ir.has(name):
+                _param.remember(self.program, name, attr)
+
+
+def _check_input(layer, x):
+    if not isinstance(x, Variable):
+        raise TypeError(f"{layer}: the input must be a variable of a program, not {type(x).__name__}")
+
+
+def fc(x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation=None, name=None):
+    """activation(x * w + b). Dimensions of x from num_flatten_dims on are flattened. A list of inputs is summed up,
+    each with a weight of its own."""
+    inputs = as_list(x)
+    if len(inputs) > 1:
+        return _fc_of_many(inputs, size, num_flatten_dims, weight_attr, bias_attr, activation, name)
+    x = inputs[0]
+    _check_input("fc", x)
+    rank = len(x.shape)
+    kept = num_flatten_dims + rank if num_flatten_dims < 0 else num_flatten_dims
+    if kept == rank or (rank == 1 and kept == 1):
+        x = manipulation.unsqueeze(x, -1)
+    width = 1
+    for d in x.shape[kept:]:
+        width *= d
+    names = Names("fc", name, x.program)
+    weight_attr = weight_attr[0] if isinstance(weight_attr, (list, tuple)) else weight_attr
+    weight = names.parameter(weight_attr, [width, size])
+    bias = names.parameter(bias_attr, [size], "b")
+    options = {"size": int(size), "num_flatten_dims": kept, "weight_attr": weight, "bias": bias is not None}
+    if bias is not None:
+        options["bias_attr"] = bias
+    out = layer_call(native.fc, x, options, names.layer)
+    names.remember()
+    return math.activate(out, activation)
+
+
+def _fc_of_many(inputs, size, num_flatten_dims, weight_attr, bias_attr, act, name):
+    layer = name or unique_name.generate("fc")
+    attrs = weight_attr if isinstance(weight_attr, (list, tuple)) else [weight_attr] * len(inputs)
+    parts = [fc(x, size, num_flatten_dims, attr, False, None, layer) for x, attr in zip(inputs, attrs)]
+    out = math.add_n(parts)
+    if bias_attr is not False:
+        bias = _param.make([size], bias_attr, layer, is_bias=True, program=out.program)
+        out = math.add(out, bias)
+    return math.activate(out, act)
+
+
+def _conv(function, x, num_filters, filter_size, stride, padding, dilation, groups, weight_attr, bias_attr, act, name,
+          data_format, extra, shape_of, default_init, kind):
+    _check_input(kind, x)
+    channels = x.shape[1] if data_format == "NCHW" else x.shape[3]
+    if channels < 0:
+        raise native.InvalidArgumentError(f"{kind}: the channels of '{x.name}' of shape {list(x.shape)} must be known")
+    kernel = conv.pair(filter_size, "filter_size")
+    groups = groups or 1
+    names = Names(kind, name, x.program)
+    weight = names.parameter(weight_attr, shape_of(channels, groups, kernel), "w", default_init(channels, kernel))
+    bias = names.parameter(bias_attr, [num_filters], "b")
+    options = {"filters": int(num_filters), "kernel": kernel, "stride": conv.pair(stride, "stride"),
+               "padding": conv.padding_of(padding, data_format), "dilation": conv.pair(dilation, "dilation"),
+               "groups": int(groups), "weight_attr": weight, "bias": bias is not None, **extra}
+    if bias is not None:
+        options["bias_attr"] = bias
+    out = conv.in_nchw(x, data_format, lambda image: layer_call(function, image, options, names.layer))
+    names.remember()
+    return math.activate(out, act)
+
+
+def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None,
+           bias_attr=None, use_cudnn=True, act=None, name=None, data_format="NCHW"):
+    """Weights [num_filters, channels / groups, h, w], normal with variance 2 / (h * w * channels)."""
+    return _conv(native.conv2d, input, num_filters, filter_size, stride, padding, dilation, groups, param_attr,
+                 bias_attr, act, name, data_format, {},
+                 lambda channels, g, k: [num_filters, channels // g] + k,
+                 lambda channels, k: I.Normal(0.0, (2.0 / (k[0] * k[1] * channels)) ** 0.5), "conv2d")
+
+
+def conv2d_transpose(input, num_filters, output_size=None, filter_size=None, padding=0, stride=1, dilation=1,
+                     groups=None, param_attr=None, bias_attr=None, use_cudnn=True, act=None, name=None,
+                     data_format="NCHW"):
+    """Weights [channels, num_filters / groups, h, w], Xavier uniform."""
+    if filter_size is None:
+        raise native.UnsupportedError("conv2d_transpose: give filter_size; it is not guessed from output_size")
+    extra = {}
+    if output_size is not None:
+        size, kernel = conv.pair(output_size), conv.pair(filter_size)
+        s, p, d = conv.pair(stride), conv.padding_of(padding), conv.pair(dilation)
+        p = p if len(p) == 4 else [p[0], p[0], p[1], p[1]]
+        lengths = input.shape[2:4] if data_format == "NCHW" else input.shape[1:3]
+        extra["output_padding"] = [size[i] - ((lengths[i] - 1) * s[i] - p[2 * i] - p[2 * i + 1] +
+                                              (kernel[i] - 1) * d[i] + 1) for i in range(2)]
+    return _conv(native.conv2d_transpose, input, num_filters, filter_size, stride, padding, dilation, groups,
+                 param_attr, bias_attr, act, name, data_format, extra,
+                 lambda channels, g, k: [channels, num_filters // g] + k, lambda channels, k: None,
+                 "conv2d_transpose")
+
+
+def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,
+               data_layout="NCHW", in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
+               do_model_average_for_mean_and_var=True, use_global_stats=False):
+    """Over all but the channel dimension; running = momentum * running + (1 - momentum) * batch."""
+    _check_input("batch_norm", input)
+    rank = len(input.shape)
+    last = data_layout == "NHWC" and rank == 4
+    channels = input.shape[3] if last else input.shape[1]
+    names = Names("batch_norm", name, input.program)
+    scale = names.parameter(param_attr, [channels], "w", I.Constant(1.0))
+    bias = names.parameter(bias_attr, [channels], "b")
+    fixed = ParamAttr(trainable=False)
+    options = {"momentum": float(momentum), "epsilon": float(epsilon), "is_test": bool(is_test),
+               "use_global_stats": bool(use_global_stats),
+               "scale_attr": scale if scale is not None else names.parameter(fixed, [channels], "w", I.Constant(1.0)),
+               "bias_attr": bias if bias is not None else names.parameter(fixed, [channels], "b")}
+    options["mean_name"] = names.state(moving_mean_name)
+    options["variance_name"] = names.state(moving_variance_name)
+
+    def run(image):
+        if rank == 3:
+            return manipulation.squeeze(run_4d(manipulation.unsqueeze(image, 3)), 3)
+        return run_4d(image)
+
+    def run_4d(image):
+        return layer_call(native.batch_norm, image, options, names.layer)
+
+    out = conv.in_nchw(input, "NHWC" if last else "NCHW", run)
+    names.remember()
+    return math.activate(out, act)
+
+
+def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None, bias_attr=None,
+               act=None, name=None):
+    _check_input("layer_norm", input)
+    width = 1
+    for d in input.shape[begin_norm_axis:]:
+        width *= d
+    names = Names("layer_norm", name, input.program)
+    weight = names.parameter(param_attr, [width], "w", I.Constant(1.0)) if scale else None
+    bias = names.parameter(bias_attr, [width], "b") if shift else None
+    options = {"begin_norm_axis": int(begin_norm_axis), "epsilon": float(epsilon), "scale": weight is not None,
+               "bias": bias is not None}
+    if weight is not None:
+        options["scale_attr"] = weight
+    if bias is not None:
+        options["bias_attr"] = bias
+    out = layer_call(native.layer_norm, input, options, names.layer)
+    names.remember()
+    return math.activate(out, act)
+
+
+def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32"):
+    """Rows of a table [rows, width]; the result has the shape of input with the width appended."""
+    _check_input("embedding", input)
+    rows, dim = [int(n) for n in size]
+    if padding_idx is not None and padding_idx < 0:
+        padding_idx += rows
+    names = Names("embedding", None, input.program)
+    weight = names.parameter(param_attr, [rows, dim])
+    options = {"rows": rows, "dim": dim, "sparse": bool(is_sparse), "weight_attr": weight,
+               "padding_idx": -1 if padding_idx is None else int(padding_idx)}
+    out = layer_call(native.embedding, input, options, names.layer)
+    names.remember()
+    return out
+
+
+def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, param_attr=None, dtype="float32"):
+    """The table is kept in this process; its gradient holds only the rows that were used."""
+    if entry is not None:
+        raise native.UnsupportedError("sparse_embedding: entry belongs to parameter servers, which are not built yet")
+    return embedding(input, size, True, True, padding_idx, param_attr, dtype)
+
+
+def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout="NCHW", name=None):
+    from paddle.nn import functional as F
+    layer = name or unique_name.generate("group_norm")
+    channels = input.shape[1]
+    weight = _param.make([channels], param_attr, layer, default_init=I.Constant(1.0), program=input.program)
+    bias = _param.make([channels], bias_attr, layer, is_bias=True, program=input.program)
+    return math.activate(F.group_norm(input, groups, epsilon, weight, bias), act)
+
+
+def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=None):
+    from paddle.nn import functional as F
+    layer = name or unique_name.generate("instance_norm")
+    channels = input.shape[1]
+    weight = _param.make([channels], param_attr, layer, default_init=I.Constant(1.0), program=input.program)
+    bias = _param.make([channels], bias_attr, layer, is_bias=True, program=input.program)
+    return F.instance_norm(input, weight=weight, bias=bias, eps=epsilon)
+
+
+def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
+    """mode: 'all' (one slope) or 'channel'."""
+    if mode not in ("all", "channel"):
+        raise native.UnsupportedError(f"prelu: mode must be 'all' or 'channel', got {mode!r}")
+    weight = _param.make([1 if mode == "all" else x.shape[1]], param_attr, name or unique_name.generate("prelu"),
+                         default_init=I.Constant(0.25), program=x.program)
+    return activation.prelu(x, weight)
+
+
+from paddle.tensor.creation import create_parameter  # noqa: E402
+
+_NO_FLOW = "programs have no control flow inside; nearest: paddle.where, or a Python loop that builds the ops"
+__getattr__ = _refuse.getter(__name__, {
+    "cond": _NO_FLOW, "while_loop": _NO_FLOW, "case": _NO_FLOW, "switch_case": _NO_FLOW,
+    "conv3d": "conv2d", "conv3d_transpose": "conv2d_transpose", "data_norm": "batch_norm", "nce": "fc",
+    "py_func": "an op in C++: docs/add-an-op.md", "row_conv": "conv2d", "spectral_norm": "nothing",
+    "crf_decoding": "nothing", "bilinear_tensor_product": "paddle.nn.functional.bilinear", "deform_conv2d": "conv2d",
+    "multi_box_head": "nothing", "sequence_conv": "nothing", "sequence_pool": "a mean over a padded sequence",
+    "sequence_softmax": "softmax over a padded sequence", "sequence_expand": "paddle.expand",
+    "sequence_pad": "padding in the reader", "sequence_unpad": "nothing", "sequence_concat": "paddle.concat",
+    "sequence_first_step": "x[:, 0]", "sequence_last_step": "paddle.gather", "sequence_reshape": "paddle.reshape",
+    "sequence_slice": "paddle.slice", "sequence_reverse": "paddle.flip", "sequence_enumerate": "nothing",
+    "sequence_scatter": "paddle.scatter", "sequence_expand_as": "paddle.expand_as"})

@@ -1,0 +1,114 @@
+"""Functions on variables; the same ones are operators and methods of a Variable."""
+from paddle import _dtype
+from paddle._graph import Variable
+from paddle.tensor import creation, logic, manipulation, math, random, search
+from paddle.tensor.creation import *  # noqa: F401,F403
+from paddle.tensor.logic import *  # noqa: F401,F403
+from paddle.tensor.manipulation import *  # noqa: F401,F403
+from paddle.tensor.math import *  # noqa: F401,F403
+from paddle.tensor.random import *  # noqa: F401,F403
+from paddle.tensor.search import *  # noqa: F401,F403
+
+
+def _same_type(x, y):
+    """The right operand takes the type of the left one."""
+    if isinstance(y, Variable) and y.dtype != x.dtype:
+        y = manipulation.cast(y, x.dtype)
+    return y
+
+
+def _as_float(x):
+    return x if _dtype.is_float(x.dtype) else manipulation.cast(x, "float32")
+
+
+def _whole(y):
+    return not isinstance(y, float) or float(y).is_integer()
+
+
+def _scaled(x, scale, bias):
+    if not _dtype.is_float(x.dtype) and not (_whole(scale) and _whole(bias)):
+        x = manipulation.cast(x, "float32")
+    return math.scale(x, scale, bias)
+
+
+def _operator(with_number, with_variable):
+    def method(self, other):
+        if math.is_number(other):
+            return with_number(self, float(other))
+        if not isinstance(other, Variable):
+            if other is None or isinstance(other, (str, dict)):
+                return NotImplemented
+            other = math.as_variable(other, self)
+        return with_variable(self, _same_type(self, other))
+    return method
+
+
+def _reverse_divide(x, number):
+    return math.scale(math.reciprocal(_as_float(x)), number)
+
+
+def _compare(function):
+    def method(self, other):
+        if other is None or isinstance(other, (str, dict, list, tuple)):
+            return NotImplemented
+        return function(self, _same_type(self, other))
+    return method
+
+
+_OPERATORS = {
+    "__add__": _operator(lambda x, n: _scaled(x, 1.0, n), math.add),
+    "__radd__": _operator(lambda x, n: _scaled(x, 1.0, n), math.add),
+    "__sub__": _operator(lambda x, n: _scaled(x, 1.0, -n), math.subtract),
+    "__rsub__": _operator(lambda x, n: _scaled(x, -1.0, n), lambda x, y: math.subtract(y, x)),
+    "__mul__": _operator(lambda x, n: _scaled(x, n, 0.0), math.multiply),
+    "__rmul__": _operator(lambda x, n: _scaled(x, n, 0.0), math.multiply),
+    "__truediv__": _operator(lambda x, n: math.scale(_as_float(x), 1.0 / n), math.divide),
+    "__rtruediv__": _operator(_reverse_divide, lambda x, y: math.divide(y, x)),
+    "__pow__": _operator(math.pow, math.pow),
+    "__rpow__": _operator(lambda x, n: math.pow(creation.full_like(x, n), x), lambda x, y: math.pow(y, x)),
+    "__mod__": _operator(lambda x, n: math.remainder(x, creation.full([1], n, x.dtype)), math.remainder),
+    "__floordiv__": _operator(lambda x, n: math.floor_divide(x, creation.full([1], n, x.dtype)), math.floor_divide),
+    "__matmul__": lambda self, other: math.matmul(self, other),
+    "__neg__": lambda self: _scaled(self, -1.0, 0.0),
+    "__eq__": _compare(logic.equal),
+    "__ne__": _compare(logic.not_equal),
+    "__lt__": _compare(logic.less_than),
+    "__le__": _compare(logic.less_equal),
+    "__gt__": _compare(logic.greater_than),
+    "__ge__": _compare(logic.greater_equal),
+    "__and__": lambda self, other: logic.logical_and(self, other),
+    "__or__": lambda self, other: logic.logical_or(self, other),
+    "__xor__": lambda self, other: logic.logical_xor(self, other),
+    "__invert__": lambda self: logic.logical_not(self),
+    "__getitem__": manipulation.get_item,
+}
+
+_METHODS = """abs add add_n argmax argmin argsort bmm cast ceil chunk clip concat cos cumsum dist divide dot equal
+    equal_all exp expand expand_as broadcast_to flatten flip floor floor_divide floor_mod gather gather_nd greater_equal
+    greater_than increment index_select isclose isfinite isinf isnan less_equal less_than log log10 log1p log2
+    logical_and logical_not logical_or logical_xor logsumexp matmul max maximum mean min minimum mm mod multiply norm
+    not_equal numel pow prod rank reciprocal remainder reshape roll round rsqrt scale scatter sign sin slice sort split
+    sqrt square squeeze stack std subtract sum t tanh tile topk transpose unbind unsqueeze unstack var where tril
+    triu zeros_like""".split()
+
+
+def _patch():
+    names = globals()
+    for name in _METHODS:
+        setattr(Variable, name, names[name])
+    for name, method in _OPERATORS.items():
+        setattr(Variable, name, method)
+    Variable.__hash__ = object.__hash__
+    Variable.astype = lambda self, dtype: manipulation.cast(self, dtype)
+    Variable.detach = lambda self: _stopped(creation.assign(self))
+    Variable.clone = lambda self: creation.assign(self)
+    Variable.dim = lambda self: len(self.shape)
+    Variable.item = Variable.__float__
+
+
+def _stopped(x):
+    x.stop_gradient = True
+    return x
+
+
+_patch()

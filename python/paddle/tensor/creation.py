@@ -1,0 +1,171 @@
+"""New variables from nothing, and copies."""
+import numpy
+
+from paddle import _dtype
+from paddle import _graph
+from paddle._graph import Variable, call, emit
+from paddle._native import native
+
+
+def known_shape(shape, what):
+    """(numbers, None) or, where one length is a length of another variable, (numbers with -1, (variable, axis, where))."""
+    if isinstance(shape, Variable):
+        source = shape.dim_of
+        if source is not None and source[1] is None:  # paddle.shape(x) as a whole
+            return list(source[0].shape), (source[0], 0, 0) if source[0].shape[0] < 0 else None
+        raise native.UnsupportedError(f"{what}: a shape that is computed when it runs must come from paddle.shape(x)")
+    if not isinstance(shape, (list, tuple)):
+        shape = [shape]
+    numbers, source = [], None
+    for place, d in enumerate(shape):
+        if isinstance(d, Variable):
+            if d.dim_of is None or d.dim_of[1] is None:
+                raise native.UnsupportedError(
+                    f"{what}: the length '{d.name}' is computed when it runs; only paddle.shape(x)[i] can be one")
+            x, axis = d.dim_of
+            if x.shape[axis] >= 0:
+                numbers.append(x.shape[axis])
+                continue
+            if source is not None:
+                raise native.UnsupportedError(f"{what}: only one length of the shape can be unknown")
+            numbers.append(-1)
+            source = (x, axis, place)
+        else:
+            numbers.append(int(d))
+    return numbers, source
+
+
+def full(shape, fill_value, dtype=None, name=None):
+    """All elements are `fill_value`. A length may be paddle.shape(x)[i]."""
+    if isinstance(fill_value, Variable):
+        from paddle.tensor import manipulation
+        return manipulation.expand(manipulation.cast(fill_value, dtype or fill_value.dtype), shape)
+    dtype = _dtype.convert(dtype or _dtype.get_default_dtype())
+    numbers, source = known_shape(shape, "full")
+    attrs = {"shape": numbers, "value": float(fill_value), "dtype": str(dtype)}
+    if source is None:
+        out = call("fill", {}, attrs, name)
+    else:
+        x, axis, place = source
+        out = call("fill_batch_like", {"x": x}, dict(attrs, input_dim=axis, output_dim=place), name)
+    out.stop_gradient = True
+    return out
+
+
+def zeros(shape, dtype=None, name=None):
+    return full(shape, 0, dtype, name)
+
+
+def ones(shape, dtype=None, name=None):
+    return full(shape, 1, dtype, name)
+
+
+def full_like(x, fill_value, dtype=None, name=None):
+    attrs = {"value": float(fill_value), "dtype": str(_dtype.convert(dtype)) if dtype else ""}
+    out = call("fill_like", {"x": x}, attrs, name)
+    out.stop_gradient = True
+    return out
+
+
+def zeros_like(x, dtype=None, name=None):
+    return full_like(x, 0, dtype, name)
+
+
+def ones_like(x, dtype=None, name=None):
+    return full_like(x, 1, dtype, name)
+
+
+empty, empty_like = zeros, zeros_like
+
+
+def arange(start=0, end=None, step=1, dtype=None, name=None):
+    if end is None:
+        start, end = 0, start
+    if any(isinstance(v, Variable) for v in (start, end, step)):
+        raise native.UnsupportedError("arange: start, end and step must be numbers")
+    if dtype is None:
+        whole = all(float(v).is_integer() and not isinstance(v, float) for v in (start, end, step))
+        dtype = "int64" if whole else _dtype.get_default_dtype()
+    attrs = {"start": float(start), "end": float(end), "step": float(step), "dtype": str(_dtype.convert(dtype))}
+    return call("arange", {}, attrs, name)
+
+
+def linspace(start, stop, num, dtype=None, name=None):
+    return assign(numpy.linspace(start, stop, num).astype(_dtype.convert(dtype or _dtype.get_default_dtype())))
+
+
+def eye(num_rows, num_columns=None, dtype=None, name=None):
+    return assign(numpy.eye(num_rows, num_columns, dtype=_dtype.convert(dtype or _dtype.get_default_dtype())))
+
+
+def assign(x, output=None):
+    """A copy of a variable, an array or a list; into `output` where that is given."""
+    if isinstance(x, Variable):
+        made = emit("assign", {"x": x}, None, {"out": output} if output is not None else None)["out"][0]
+        return output if output is not None else made
+    array = numpy.asarray(x)
+    if array.dtype == numpy.float64:
+        array = array.astype(_dtype.get_default_dtype())
+    if array.dtype == object:
+        raise TypeError("assign takes a variable, an array, or a list of numbers of one shape")
+    if array.ndim == 0:
+        array = array.reshape(1)
+    attrs = {"shape": list(array.shape), "dtype": str(_dtype.convert(array.dtype)),
+             "values": array.astype("float64").ravel().tolist()}
+    if not attrs["values"]:
+        raise ValueError("assign: the array is empty")
+    made = emit("assign_value", {}, attrs, {"out": output} if output is not None else None)["out"][0]
+    if output is None:
+        made.stop_gradient = True
+    return output if output is not None else made
+
+
+def to_tensor(data, dtype=None, place=None, stop_gradient=True):
+    """In a static program: a constant."""
+    array = numpy.asarray(data)
+    if dtype is not None:
+        array = array.astype(_dtype.convert(dtype))
+    return assign(array)
+
+
+def create_parameter(shape, dtype="float32", name=None, attr=None, is_bias=False, default_initializer=None):
+    from paddle import _param
+    attr = _param.ParamAttr._to_attr(attr)
+    if name is not None and attr.name is None:
+        attr.name = name
+    return _param.make(shape, attr, "create_parameter", dtype, is_bias, default_initializer)
+
+
+def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):
+    """A variable that lives from step to step and starts with `value`. The same name is the same variable."""
+    from paddle.utils import unique_name
+    program = _graph.default_main_program()
+    name = name or unique_name.generate("global_var")
+    program.builder().state(name, _dtype.convert(dtype), [int(d) for d in shape], float(value))
+    return program._variable(name)
+
+
+def clone(x, name=None):
+    return assign(x)
+
+
+def _triangle(x, diagonal, keep_lower, name):
+    rows, columns = x.shape[-2:]
+    if rows < 0 or columns < 0:
+        raise native.UnsupportedError("tril and triu need the last two dimensions to be known")
+    make = numpy.tril if keep_lower else numpy.triu
+    from paddle.tensor import math
+    return math.multiply(x, assign(make(numpy.ones((rows, columns), x.dtype), diagonal)), name=name)
+
+
+def tril(x, diagonal=0, name=None):
+    return _triangle(x, diagonal, True, name)
+
+
+def triu(x, diagonal=0, name=None):
+    return _triangle(x, diagonal, False, name)
+
+
+def numel(x, name=None):
+    from paddle.tensor.manipulation import shape_product
+    return shape_product(x, None)

@@ -1,0 +1,294 @@
+"""Changing the shape, order and choice of elements."""
+import numpy
+
+from paddle import _dtype
+from paddle._graph import Variable, as_list, call, emit
+from paddle._native import native
+from paddle.tensor import creation
+
+
+def cast(x, dtype, name=None):
+    dtype = _dtype.convert(dtype)
+    if isinstance(x, Variable) and x.dtype == dtype:
+        return x
+    return call("cast", {"x": x}, {"dtype": str(dtype)}, name)
+
+
+def reshape(x, shape, name=None):
+    """0 keeps the dimension of x, one -1 is what is left; a length may be paddle.shape(y)[i]."""
+    if isinstance(shape, Variable):
+        shape = creation.known_shape(shape, "reshape")[0]
+    numbers = []
+    for place, d in enumerate(as_list(shape)):
+        if isinstance(d, Variable):
+            if d.dim_of is None or d.dim_of[1] is None:
+                raise native.UnsupportedError("reshape: a length that is computed when it runs must be paddle.shape(x)[i]")
+            length = d.dim_of[0].shape[d.dim_of[1]]
+            d = length if length >= 0 else 0 if d.dim_of[1] == place and d.dim_of[0] is x else -1
+        numbers.append(int(d))
+    return call("reshape", {"x": x}, {"shape": numbers}, name)
+
+
+def flatten(x, start_axis=0, stop_axis=-1, name=None):
+    """Dimensions from start_axis to stop_axis become one."""
+    rank = len(x.shape)
+    start, stop = start_axis % rank, stop_axis % rank
+    return call("flatten_range", {"x": x}, {"start": start, "stop": stop}, name)
+
+
+def transpose(x, perm, name=None):
+    return call("transpose", {"x": x}, {"perm": [int(p) % len(x.shape) for p in perm]}, name)
+
+
+def t(input, name=None):
+    if len(input.shape) > 2:
+        raise native.InvalidArgumentError(f"t takes a vector or a matrix, '{input.name}' has shape {list(input.shape)}")
+    return input if len(input.shape) < 2 else transpose(input, [1, 0], name)
+
+
+def squeeze(x, axis=None, name=None):
+    axes = [int(a) for a in as_list(axis)]
+    rank = len(x.shape)
+    axes = [a for a in axes if x.shape[a % rank] == 1]  # others are left alone, as in the original
+    if axis is not None and not axes:
+        return x
+    return call("squeeze", {"x": x}, {"axes": axes}, name)
+
+
+def unsqueeze(x, axis, name=None):
+    return call("unsqueeze", {"x": x}, {"axes": [int(a) for a in as_list(axis)]}, name)
+
+
+def expand(x, shape, name=None):
+    """-1 keeps a dimension."""
+    numbers, source = creation.known_shape(shape, "expand")
+    if source is not None:
+        like = creation.full(shape, 0.0, x.dtype)
+        from paddle.tensor import math
+        return math.add(x, like)
+    return call("expand", {"x": x}, {"shape": numbers}, name)
+
+
+def broadcast_to(x, shape, name=None):
+    return expand(x, shape, name)
+
+
+def expand_as(x, y, name=None):
+    if all(d >= 0 for d in y.shape):
+        return expand(x, list(y.shape), name)
+    from paddle.tensor import math
+    return math.add(x, creation.zeros_like(y, x.dtype), name)
+
+
+def tile(x, repeat_times, name=None):
+    return call("tile", {"x": x}, {"repeats": [int(r) for r in as_list(repeat_times)]}, name)
+
+
+def concat(x, axis=0, name=None):
+    if isinstance(x, Variable):
+        return x
+    return call("concat", {"xs": list(x)}, {"axis": _number(axis, "concat")}, name)
+
+
+def stack(x, axis=0, name=None):
+    return call("stack", {"xs": as_list(x)}, {"axis": int(axis)}, name)
+
+
+def _number(value, what):
+    if isinstance(value, Variable):
+        raise native.UnsupportedError(f"{what}: axis must be a number")
+    return int(value)
+
+
+def _many(op, x, attrs, count, name):
+    from paddle.utils import unique_name
+    layer = name or unique_name.generate(op)
+    names = [unique_name.generate(layer + ".tmp") for _ in range(count)]
+    return emit(op, {"x": x}, attrs, {"outs": names}, layer)["outs"]
+
+
+def split(x, num_or_sections, axis=0, name=None):
+    """In so many equal parts, or in parts of given lengths (one may be -1)."""
+    axis = _number(axis, "split")
+    if isinstance(num_or_sections, int):
+        return _many("split", x, {"num": num_or_sections, "axis": axis}, num_or_sections, name)
+    sections = [int(s) for s in num_or_sections]
+    if -1 in sections:
+        length = x.shape[axis % len(x.shape)]
+        if length < 0:
+            raise native.InvalidArgumentError("split: a section of -1 needs the length of the dimension to be known")
+        sections[sections.index(-1)] = length - sum(s for s in sections if s >= 0)
+    return _many("split", x, {"sections": sections, "axis": axis}, len(sections), name)
+
+
+def chunk(x, chunks, axis=0, name=None):
+    return split(x, chunks, axis, name)
+
+
+def unstack(x, axis=0, num=None):
+    count = num or x.shape[axis % len(x.shape)]
+    if count < 0:
+        raise native.InvalidArgumentError("unstack needs the length of the dimension to be known")
+    return _many("unstack", x, {"axis": int(axis)}, count, None)
+
+
+def unbind(input, axis=0):
+    return unstack(input, axis)
+
+
+def slice(input, axes, starts, ends, name=None):
+    for values in (starts, ends):
+        if any(isinstance(v, Variable) for v in as_list(values)):
+            raise native.UnsupportedError("slice: starts and ends must be numbers")
+    return call("slice", {"x": input}, {"axes": [int(a) for a in axes], "starts": [int(s) for s in starts],
+                                        "ends": [int(e) for e in ends]}, name)
+
+
+def strided_slice(x, axes, starts, ends, strides, name=None):
+    return call("slice", {"x": x}, {"axes": list(axes), "starts": list(starts), "ends": list(ends),
+                                    "steps": list(strides)}, name)
+
+
+_END = 2**31 - 1
+
+
+def get_item(x, key):
+    """x[key]: numbers, slices, ..., None, lists and variables of whole numbers."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if x.dim_of is not None and x.dim_of[1] is None and len(keys) == 1 and isinstance(keys[0], int):
+        source = x.dim_of[0]
+        out = call("slice", {"x": x}, {"axes": [0], "starts": [keys[0]], "ends": [keys[0] + 1 or _END]})
+        out.dim_of = (source, keys[0] % len(source.shape))
+        return out
+    if len(keys) == 1 and isinstance(keys[0], Variable) and keys[0].dtype == "bool":
+        raise native.UnsupportedError("x[mask]: the result's shape depends on values; use paddle.where or masked_fill")
+    if any(isinstance(k, (Variable, list, numpy.ndarray)) for k in keys):
+        if len(keys) == 1:
+            index = keys[0] if isinstance(keys[0], Variable) else creation.assign(numpy.asarray(keys[0], "int64"))
+            return gather(x, index)
+        raise native.UnsupportedError("x[...] with several index variables; use paddle.gather_nd")
+    if Ellipsis in [k for k in keys if not isinstance(k, Variable)]:
+        place = next(i for i, k in enumerate(keys) if k is Ellipsis)
+        missing = len(x.shape) - sum(k is not None and k is not Ellipsis for k in keys)
+        keys[place:place + 1] = [_slice_all()] * missing
+    axes, starts, ends, steps, drop, new = [], [], [], [], [], []
+    axis, out_axis = 0, 0
+    for k in keys:
+        if k is None:
+            new.append(out_axis)
+            out_axis += 1
+            continue
+        if isinstance(k, (int, numpy.integer)):
+            axes.append(axis), starts.append(int(k)), ends.append(int(k) + 1 or _END), steps.append(1)
+            drop.append(axis)
+        else:
+            step = 1 if k.step is None else int(k.step)
+            if k.start is not None or k.stop is not None or step != 1:
+                low = (0 if step > 0 else _END) if k.start is None else int(k.start)
+                high = (_END if step > 0 else -_END) if k.stop is None else int(k.stop)
+                axes.append(axis), starts.append(low), ends.append(high), steps.append(step)
+            out_axis += 1
+        axis += 1
+    out = x
+    if axes:
+        attrs = {"axes": axes, "starts": starts, "ends": ends}
+        if any(s != 1 for s in steps):
+            attrs["steps"] = steps
+        out = call("slice", {"x": x}, attrs)
+    if drop:
+        out = call("squeeze", {"x": out}, {"axes": drop}) if len(drop) < len(x.shape) else reshape(out, [1])
+    for place in new:
+        out = unsqueeze(out, place)
+    return out
+
+
+def _slice_all():
+    import builtins
+    return builtins.slice(None)
+
+
+def gather(x, index, axis=0, name=None):
+    if len(index.shape) == 2 and index.shape[1] == 1:
+        index = reshape(index, [-1])
+    return call("gather", {"x": x, "index": index}, {"axis": _number(axis or 0, "gather")}, name)
+
+
+def index_select(x, index, axis=0, name=None):
+    return gather(x, index, axis, name)
+
+
+def gather_nd(x, index, name=None):
+    return call("gather_nd", {"x": x, "index": index}, name=name)
+
+
+def scatter(x, index, updates, overwrite=True, name=None):
+    return call("scatter", {"x": x, "index": index, "updates": updates}, {"overwrite": bool(overwrite)}, name)
+
+
+def flip(x, axis, name=None):
+    return call("flip", {"x": x}, {"axes": [int(a) for a in as_list(axis)]}, name)
+
+
+reverse = flip
+
+
+def roll(x, shifts, axis=None, name=None):
+    if axis is None:
+        raise native.UnsupportedError("roll needs an axis")
+    for shift, a in zip(as_list(shifts), as_list(axis)):
+        length = x.shape[a]
+        if length < 0:
+            raise native.UnsupportedError("roll needs the length of the dimension to be known")
+        cut = (-shift) % length
+        if cut:
+            x = concat([slice(x, [a], [cut], [length]), slice(x, [a], [0], [cut])], a)
+    return x
+
+
+def where(condition, x=None, y=None, name=None):
+    if x is None or y is None:
+        raise native.UnsupportedError("where(condition) alone: the result's shape depends on values")
+    from paddle.tensor import math
+    x = math.as_variable(x, y) if not isinstance(x, Variable) else x
+    y = math.as_variable(y, x)
+    if x.shape != condition.shape:
+        x = expand_as(x, cast(condition, x.dtype))
+    if y.shape != condition.shape:
+        y = expand_as(y, cast(condition, y.dtype))
+    return call("where", {"cond": condition, "x": x, "y": y}, name=name)
+
+
+def masked_fill(x, mask, value, name=None):
+    return call("masked_fill", {"x": x, "mask": mask}, {"value": float(value)}, name)
+
+
+def shape(input, name=None):
+    """The shape, known when it runs: int32 [rank]."""
+    out = call("shape", {"x": input}, {"dtype": "int32"}, name)
+    out.stop_gradient = True
+    out.dim_of = (input, None)
+    return out
+
+
+def shape_product(x, axis):
+    """Number of elements along `axis` (None: all), int64 [1]."""
+    from paddle.tensor import math
+    lengths = call("shape", {"x": x}, {"dtype": "int64"})
+    if axis is not None:
+        lengths = gather(lengths, creation.assign(numpy.array([a % len(x.shape) for a in as_list(axis)], "int64")))
+    return math.prod(lengths)
+
+
+def rank(input):
+    return creation.assign(numpy.array([len(input.shape)], "int32"))
+
+
+def one_hot(x, num_classes, name=None):
+    return call("one_hot", {"x": x}, {"depth": int(num_classes)}, name)
+
+
+def unique(*args, **kwargs):
+    raise native.UnsupportedError("unique: the result's shape depends on values")
+
+
+nonzero = masked_select = unique
