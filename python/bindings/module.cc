@@ -9,4 +9,5 @@ PYBIND11_MODULE(_fleetx, m) {
   fleetx::python::bind_nn(m);
   fleetx::python::bind_optim(m);
   fleetx::python::bind_data(m);
+  fleetx::python::bind_models(m);
 }

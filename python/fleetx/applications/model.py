@@ -1,0 +1,116 @@
+"""Image classifiers. The networks are built by fleetx/models; here are their inputs, losses and loaders."""
+import os
+
+import paddle
+from fleetx.dataset import ImageLoader
+from paddle import static
+from paddle._graph import switch_main_program, switch_startup_program
+from paddle._native import native, user_line
+
+
+class Model:
+    """A network in programs of its own, which become the default ones.
+
+    inputs -- the variables that are fed; loss; target -- {name: variable} of what is measured besides it
+    main_prog, startup_prog; checkpoints -- outputs of the blocks, for strategy.recompute_configs
+    """
+
+    def __init__(self, class_dim, image_shape, data_layout="NCHW"):
+        if data_layout != "NCHW":
+            raise native.UnsupportedError(f"data_layout={data_layout!r}: pictures are fed as NCHW; inside, kernels "
+                                          "choose layouts of their own")
+        paddle.enable_static()
+        self.class_dim, self.image_shape = class_dim, list(image_shape)
+        self.main_prog, self.startup_prog = static.Program(), static.Program()
+        switch_main_program(self.main_prog)
+        switch_startup_program(self.startup_prog)
+        image = static.data("feed_image", [None, *self.image_shape], "float32")
+        label = static.data("feed_label", [None, 1], "int64")
+        self.inputs = [image, label]
+        logits, checkpoints = self._network(self.main_prog.builder(), image.name, *user_line())
+        self.logits = self.main_prog.global_block().var(logits)
+        self.checkpoints = list(checkpoints)
+        self.loss = paddle.mean(paddle.nn.functional.cross_entropy(self.logits, label))
+        probabilities = paddle.nn.functional.softmax(self.logits)
+        self.target = {"acc1": paddle.metric.accuracy(probabilities, label, k=1)}
+        if class_dim >= 5:
+            self.target["acc5"] = paddle.metric.accuracy(probabilities, label, k=5)
+
+    def _network(self, builder, image, file, line):
+        """Adds the network; returns the names of its logits and of its checkpoints."""
+        raise NotImplementedError
+
+    # ---- data ----
+    def get_train_dataloader(self, local_path, batch_size=32, shuffle=True, use_dali=False, **options):
+        """Batches of `local_path`/train.txt for training (random crops, mirrored half the time, this worker's share).
+
+        use_dali -- accepted; decoding runs in C++ threads either way
+        options -- num_threads, prefetch (batches), min_area (of a crop), on_damaged: "raise" (default) or "replace"
+        """
+        return self.load_imagenet_from_file(os.path.join(local_path, "train.txt"), batch_size, shuffle=shuffle,
+                                            **options)
+
+    def get_val_dataloader(self, local_path, batch_size=32, shuffle=False, use_dali=False, **options):
+        """Batches of `local_path`/val.txt for validation (resized, cut in the middle; all of it on every worker)."""
+        return self.load_imagenet_from_file(os.path.join(local_path, "val.txt"), batch_size, phase="val",
+                                            shuffle=shuffle, **options)
+
+    def load_imagenet_from_file(self, filelist, batch_size=32, phase="train", shuffle=None, data_layout="NCHW",
+                                use_dali=False, **options):
+        """Batches of the pictures in a list of lines `path label`, paths relative to the list's folder."""
+        if phase not in ("train", "val", "test"):
+            raise native.InvalidArgumentError(f"phase is {phase!r}; known: train, val, test")
+        if data_layout != "NCHW":
+            raise native.UnsupportedError(f"data_layout={data_layout!r}: pictures are fed as NCHW")
+        train = phase == "train"
+        return ImageLoader(filelist, batch_size, [v.name for v in self.inputs], self.image_shape, train,
+                           train if shuffle is None else shuffle, drop_last=train, classes=self.class_dim, **options)
+
+    # ---- parameters ----
+    def parameter_list(self):
+        """Names of the parameters."""
+        return [p.name for p in self.main_prog.all_parameters()]
+
+    def _state(self):
+        """What makes a trained network: parameters, and the moving means of its norms."""
+        test = self.main_prog.clone(for_test=True)._prune([self.logits])
+        return test.ir.persistables()
+
+    def save_params(self, path):
+        """Writes `path`, a safetensors file, with all that inference needs."""
+        scope = static.global_scope()
+        missing = [name for name in self._state() if scope.find_var(name) is None]
+        if missing:
+            raise native.InvalidArgumentError(f"'{missing[0]}' has no value yet: run startup_prog first")
+        native.save_tensors(os.fspath(path), {name: scope.find_var(name).get_tensor().numpy() for name in self._state()},
+                            {"model": type(self).__name__})
+
+    def load_params(self, path):
+        """Reads what save_params wrote. Run startup_prog before; what the file lacks is an error."""
+        tensors, _ = native.load_tensors(os.fspath(path))
+        missing = [name for name in self._state() if name not in tensors]
+        if missing:
+            raise native.InvalidArgumentError(f"{path}: has no '{missing[0]}'")
+        for name in self._state():
+            static.global_scope().var(name).get_tensor().set(tensors[name])
+
+
+class Resnet50(Model):
+    """ResNet-50 (version 1.5): 161 trained tensors, 25.56 million parameters for 1000 classes."""
+
+    def __init__(self, data_layout="NCHW", class_dim=1000, image_shape=(3, 224, 224)):
+        super().__init__(class_dim, image_shape, data_layout)
+
+    def _network(self, builder, image, file, line):
+        return native.resnet(builder, image, 50, self.class_dim, 64, "", file, line)
+
+
+class VGG16(Model):
+    """VGG16: thirteen convolutions, fully connected layers of 4096, 4096 and `class_dim`."""
+
+    def __init__(self, data_layout="NCHW", class_dim=1000, image_shape=(3, 224, 224), dropout=0.5):
+        self._dropout = dropout
+        super().__init__(class_dim, image_shape, data_layout)
+
+    def _network(self, builder, image, file, line):
+        return native.vgg16(builder, image, self.class_dim, self._dropout, "", file, line)

@@ -1,0 +1,114 @@
+"""Training loops with the output lines of the documents."""
+import time
+
+import paddle
+from fleetx import _job
+from paddle import static
+from paddle._native import native
+
+
+class MultiGPUTrainer:
+    """One worker of a job; `fleetrun` starts several. The constructor runs the default startup program."""
+
+    def __init__(self):
+        selected = native.env("FLAGS_selected_gpus") or "0"
+        self.place = paddle.CUDAPlace(int(selected.split(",")[0]))
+        self.exe = static.Executor(self.place)
+        self.exe.run(static.default_startup_program())
+        self.step = 0  # updates so far
+        self.history = {"train loss": [], "validation": {}}  # points (step, value)
+        self._tests = {}
+
+    def fit(self, model, dataloader, epoch=1, use_dali=False, start_step=10):
+        """Goes `epoch` times through the data. From step start_step + 1 of a pass on, a line per step: time and
+        steps per second since then, `speed` being that of the last step alone."""
+        rank = _job.rank()
+        for _ in range(epoch):
+            total, last = 0.0, time.time()
+            for step, data in enumerate(dataloader):
+                loss, = self.exe.run(model.main_prog, feed=data, fetch_list=[model.loss])
+                now = time.time()
+                took, last = now - last, now  # waiting for data counts
+                loss = float(loss.mean())
+                self.step += 1
+                self.history["train loss"].append((self.step, loss))
+                if step > start_step:
+                    total += took
+                    print("worker_index: %d, step%d, train_loss: %f, total time cost = %f, "
+                          "step per second: %f, speed: %f" %
+                          (rank, step, loss, total, (step - start_step) / total, 1 / took), flush=True)
+
+    def val(self, model, dataloader, target_list=None, use_dali=False):
+        """{target: mean over all samples}, and the loss. `target_list`: names in model.target, default all."""
+        names = list(model.target) if target_list is None else list(target_list)
+        unknown = [name for name in names if name not in model.target]
+        if unknown:
+            raise native.InvalidArgumentError(f"unknown target '{unknown[0]}'; the model has {', '.join(model.target)}")
+        if id(model) not in self._tests:
+            # The model is kept too: its id must stay its own.
+            self._tests[id(model)] = (model.main_prog.clone(for_test=True), model)
+        program = self._tests[id(model)][0]
+        names = ["loss", *names]
+        fetch = [model.loss, *(model.target[name] for name in names[1:])]
+        sums, count = [0.0] * len(names), 0
+        for data in dataloader:
+            feed = data[0] if isinstance(data, (list, tuple)) else data
+            samples = len(feed[model.inputs[0].name])
+            values = self.exe.run(program, feed=feed, fetch_list=fetch)
+            sums = [s + samples * float(v.mean()) for s, v in zip(sums, values)]
+            count += samples
+        if count == 0:
+            raise native.InvalidArgumentError("the loader gave nothing to validate with")
+        result = {name: s / count for name, s in zip(names, sums)}
+        for name, value in result.items():
+            self.history["validation"].setdefault(name, []).append((self.step, value))
+        print(f"worker_index: {_job.rank()}, validation of {count} samples: " +
+              ", ".join(f"{name}: {value:.5f}" for name, value in result.items()), flush=True)
+        return result
+
+    validate = val
+
+    # ---- timing ----
+    def _steps_per_second(self, run, dataloader, start_step, steps):
+        done, begin = 0, None
+        while True:
+            before = done
+            for data in dataloader:
+                run(data)
+                done += 1
+                if done == start_step:
+                    begin = time.time()
+                if done == start_step + steps:
+                    return steps / (time.time() - begin)
+            if done == before:
+                raise native.InvalidArgumentError("the loader gave nothing to measure with")
+
+    def benchmark(self, model, dataloader, start_step=20, steps=100):
+        """Steps per second of `steps` steps, the first `start_step` left out; goes through the data as often as it
+        takes."""
+        rate = self._steps_per_second(
+            lambda data: self.exe.run(model.main_prog, feed=data, fetch_list=[model.loss]), dataloader,
+            max(1, start_step), steps)
+        print(f"worker_index: {_job.rank()}, {steps} steps, step per second: {rate:f}", flush=True)
+        return rate
+
+    def quick_benchmark(self, model, dataloader, start_step=20, end_step=200):
+        return self.benchmark(model, dataloader, start_step, end_step - start_step)
+
+    def benchmark_val(self, model, dataloader, target_list=None, start_step=20, steps=100):
+        """The same of the program for validation."""
+        program = model.main_prog.clone(for_test=True)
+        fetch = [model.target[name] for name in target_list or model.target]
+        return self._steps_per_second(lambda data: self.exe.run(program, feed=data, fetch_list=fetch), dataloader,
+                                      max(1, start_step), steps)
+
+    # ---- curves ----
+    def plot(self, path):
+        """Loss and accuracies against the step, as a PNG."""
+        validation = self.history["validation"]
+        losses = {"train": self.history["train loss"], "validation": validation.get("loss", [])}
+        panels = [{"title": "Loss", "x": "step", "series": {k: v for k, v in losses.items() if v}}]
+        others = {name: points for name, points in validation.items() if name != "loss"}
+        if others:
+            panels.append({"title": "Validation", "x": "step", "series": others})
+        native.plot_curves(str(path), panels)

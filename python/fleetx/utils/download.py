@@ -1,0 +1,48 @@
+"""Public data sets; the work is done by fleetx/data/download.h."""
+from fleetx import _job
+from paddle._native import native
+
+
+class Downloader:
+    """Fetches a data set that a yaml file describes: `bos_path: http://...`, a folder with filelist.txt (lines
+    `part-0.tar md5`), meta.txt (what every machine needs) and the archives."""
+
+    def download_from_bos(self, fs_yaml=None, local_path="./", shard_num=-1, shard_id=-1, process_num=10,
+                          sharded=False, fs_yml=None):
+        """Returns `local_path` when everything is there. What is there already is not fetched again, what was
+        interrupted goes on; of the workers of one machine one fetches and the others wait.
+
+        fs_yaml, fs_yml -- address or path of the yaml
+        shard_num, shard_id -- only every shard_num-th archive; `sharded=True`: this machine's share of them
+        process_num -- archives that are fetched at the same time
+        """
+        if fs_yaml is not None and fs_yml is not None and fs_yaml != fs_yml:
+            raise native.InvalidArgumentError(f"fs_yaml={fs_yaml!r} and fs_yml={fs_yml!r} differ; give one")
+        yaml = fs_yaml if fs_yaml is not None else fs_yml
+        if yaml is None:
+            raise native.InvalidArgumentError("download_from_bos: give fs_yaml, the address of the yaml file")
+        if sharded:
+            if shard_num > 0:
+                raise native.InvalidArgumentError("download_from_bos: give either sharded or shard_num")
+            shard_id, shard_num = _job.node()
+        done = native.download(yaml, str(local_path), shard_num, shard_id, process_num)
+        print(f"{local_path}: {done['fetched']} files fetched ({done['unpacked']} unpacked), {done['kept']} were there",
+              flush=True)
+        return local_path
+
+    def download_from_hdfs(self, *args, **kwargs):
+        raise native.UnsupportedError("download_from_hdfs: FleetX does not read HDFS; put the files on a web server "
+                                      "and call download_from_bos")
+
+
+class ImageNetDownloader(Downloader):
+    """The small ImageNet of the documents."""
+
+    YAML = "https://fleet.bj.bcebos.com/test/loader/small_imagenet.yaml"
+
+    def download_from_bos(self, local_path="./", fs_yaml=None, **options):
+        """As Downloader.download_from_bos; without fs_yaml from the public address (FLEETX_MIRROR names another
+        server with the same files)."""
+        if fs_yaml is None and options.get("fs_yml") is None:
+            fs_yaml = self.YAML
+        return super().download_from_bos(fs_yaml=fs_yaml, local_path=local_path, **options)

@@ -1,0 +1,71 @@
+import pytest
+
+import fleetx as X
+from paddle._native import native
+
+
+def names_of(folder):
+    return {line.split()[0] for line in (folder / "train.txt").read_text().splitlines()}
+
+
+@pytest.mark.parametrize("keyword", ["fs_yaml", "fs_yml"])
+def test_download(server, tmp_path, keyword, capsys):
+    local = tmp_path / "data"
+    downloader = X.utils.Downloader()
+    given = {keyword: server + "/test/loader/small_imagenet.yaml"}
+    assert downloader.download_from_bos(**given, local_path=str(local)) == str(local)
+    assert all((local / name).exists() for name in names_of(local))
+    assert "5 files fetched (71 unpacked), 0 were there" in capsys.readouterr().out
+    downloader.download_from_bos(**given, local_path=str(local))
+    assert "3 were there" in capsys.readouterr().out
+
+
+def test_imagenet_comes_from_the_mirror(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("FLEETX_MIRROR", server)
+    local = X.utils.ImageNetDownloader().download_from_bos(local_path=str(tmp_path / "data"))
+    assert (tmp_path / "data/train.txt").exists() and local == str(tmp_path / "data")
+
+
+def test_shards_are_disjoint_and_complete(server, tmp_path):
+    seen = []
+    for shard in range(2):
+        local = tmp_path / f"shard{shard}"
+        X.utils.Downloader().download_from_bos(fs_yaml=server + "/test/loader/small_imagenet.yaml",
+                                               local_path=str(local), shard_num=2, shard_id=shard)
+        seen += [str(p.relative_to(local)) for p in local.glob("*/*.jpg")]
+    assert len(seen) == len(set(seen)) == 71
+
+
+def test_sharded_is_by_machine(server, tmp_path, monkeypatch):
+    for name, value in {"PADDLE_TRAINER_ID": "1", "PADDLE_TRAINERS_NUM": "2", "PADDLE_NNODES": "2", "FLEETX_NODE": "1",
+                        "PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:1,127.0.0.1:2",
+                        "PADDLE_CURRENT_ENDPOINT": "127.0.0.1:2"}.items():
+        monkeypatch.setenv(name, value)
+    X.utils.Downloader().download_from_bos(fs_yaml=server + "/test/loader/small_imagenet.yaml",
+                                           local_path=str(tmp_path / "data"), sharded=True)
+    assert len(list((tmp_path / "data").glob("*/*.jpg"))) == 24  # of 71 in three archives: the second one
+
+
+def test_errors(server, tmp_path):
+    downloader = X.utils.Downloader()
+    with pytest.raises(ValueError, match="404"):
+        downloader.download_from_bos(fs_yaml=server + "/no.yaml", local_path=str(tmp_path))
+    with pytest.raises(ValueError, match="fs_yaml"):
+        downloader.download_from_bos(local_path=str(tmp_path))
+    with pytest.raises(ValueError, match="differ"):
+        downloader.download_from_bos(fs_yaml="a", fs_yml="b")
+    with pytest.raises(ValueError, match="shard_id 3 of shard_num 2"):
+        downloader.download_from_bos(fs_yaml="a", local_path=str(tmp_path), shard_num=2, shard_id=3)
+    with pytest.raises(native.UnsupportedError, match="HDFS"):
+        downloader.download_from_hdfs("x")
+
+
+def test_checksum(server, tmp_path, request):
+    root = request.getfixturevalue("tmp_path") / "server/test/loader/set"
+    damaged = bytearray((root / "part-1.tar").read_bytes())
+    damaged[700] ^= 1
+    (root / "part-1.tar").write_bytes(damaged)
+    with pytest.raises(native.CorruptFileError, match="part-1.tar.*sum"):
+        X.utils.Downloader().download_from_bos(fs_yaml=server + "/test/loader/small_imagenet.yaml",
+                                               local_path=str(tmp_path / "data"))
+    assert not (tmp_path / "data/train.txt").exists()
