@@ -1,16 +1,18 @@
 """Learning rates that change with the step."""
+from paddle import static
+from paddle._native import native, user_line
 
 
 def linear_warmup_decay(learning_rate, warmup_steps, num_train_steps):
-    """From 0 to `learning_rate` in `warmup_steps`, then in a straight line to 0 at `num_train_steps`."""
-    import paddle
+    """From 0 to `learning_rate` in `warmup_steps`, then in a straight line to 0 at `num_train_steps`. A variable of the
+    default main program, which counts its steps itself."""
     if not 0 <= warmup_steps < num_train_steps:
-        raise ValueError(f"linear_warmup_decay: warmup_steps is {warmup_steps}, must be below num_train_steps "
-                         f"({num_train_steps}) and not negative")
-
-    def factor(step):
-        if step < warmup_steps:
-            return step / warmup_steps
-        return max(0.0, (num_train_steps - step) / num_train_steps)
-
-    return paddle.optimizer.lr.LambdaDecay(learning_rate, factor)
+        raise native.InvalidArgumentError(f"linear_warmup_decay: warmup_steps is {warmup_steps}, must be below "
+                                          f"num_train_steps ({num_train_steps}) and not negative")
+    program, at = static.default_main_program(), user_line()
+    rate = native.schedule(program.builder(), "polynomial",
+                           {"lr": learning_rate, "steps": num_train_steps, "end": 0.0, "power": 1.0, "cycle": False}, *at)
+    if warmup_steps > 0:
+        rate = native.schedule(program.builder(), "warm_up",
+                               {"after": rate, "steps": warmup_steps, "start": 0.0, "end": learning_rate}, *at)
+    return program.global_block().var(rate)
