@@ -47,11 +47,13 @@ def t(input, name=None):
 
 
 def squeeze(x, axis=None, name=None):
-    axes = [int(a) for a in as_list(axis)]
     rank = len(x.shape)
-    axes = [a for a in axes if x.shape[a % rank] == 1]  # others are left alone, as in the original
-    if axis is not None and not axes:
+    asked = range(rank) if axis is None else [int(a) for a in as_list(axis)]
+    axes = [a for a in asked if x.shape[a % rank] == 1]  # others are left alone, as in the original
+    if not axes:
         return x
+    if len(axes) == rank:
+        return reshape(x, [1], name)
     return call("squeeze", {"x": x}, {"axes": axes}, name)
 
 

@@ -1,0 +1,50 @@
+"""The names of PaddlePaddle 1.x, for scripts that still use them."""
+from paddle import _refuse
+from paddle import ParamAttr, get_flags, set_flags  # noqa: F401
+from paddle._executor import (BuildStrategy, CompiledProgram, CPUPlace, CUDAPinnedPlace, CUDAPlace,  # noqa: F401
+                              ExecutionStrategy, Executor, LoDTensor, Scope, cpu_places, cuda_places, global_scope,
+                              is_compiled_with_cuda, scope_guard)
+from paddle._graph import (Program, Variable, default_main_program, default_startup_program,  # noqa: F401
+                           program_guard)
+from paddle._param import WeightNormParamAttr  # noqa: F401
+from paddle.fluid import (backward, clip, compiler, core, data_feeder, executor, framework, initializer, io,  # noqa: F401
+                          layers, metrics, nets, optimizer, param_attr, regularizer, unique_name)
+from paddle.fluid.data_feeder import DataFeeder  # noqa: F401
+from paddle.fluid.transpiler import DistributeTranspilerConfig  # noqa: F401
+from paddle.io import DataLoader, PyReader  # noqa: F401
+from paddle.static import data, device_guard, gradients, load, name_scope, save  # noqa: F401
+from paddle.static.nn import embedding  # noqa: F401
+from paddle.tensor.manipulation import one_hot  # noqa: F401
+
+Tensor = LoDTensor
+
+
+def create_lod_tensor(data, recursive_seq_lens, place=None):
+    tensor = LoDTensor(data)
+    tensor.set_recursive_sequence_lengths(recursive_seq_lens)
+    return tensor
+
+
+def in_dygraph_mode():
+    return False
+
+
+def require_version(min_version, max_version=None):
+    """FleetX serves the calls that it lists, whatever their version."""
+
+
+def memory_optimize(*args, **kwargs):
+    """Memory is always planned."""
+
+
+release_memory = memory_optimize
+
+_SERVERS = "parameter-server training is not built yet; nearest: paddle.distributed.fleet with is_collective=True"
+__getattr__ = _refuse.getter(__name__, {
+    "dygraph": "static programs: Executor.run", "enable_dygraph": "static programs", "enable_imperative": "static programs",
+    "ParallelExecutor": "CompiledProgram, and fleetrun for several workers", "DatasetFactory": "io.DataLoader.from_generator",
+    "contrib": "fleet.DistributedStrategy", "profiler": "the environment variable FLEETX_PROFILE=1",
+    "DistributeTranspiler": _SERVERS, "evaluator": "metrics", "average": "numpy.average", "debugger": "print(program)",
+    "install_check": "paddle.utils.run_check()", "LoDTensorArray": "lists", "trainer_desc": "nothing",
+    "create_random_int_lodtensor": "numpy.random.randint"},
+    lazy={"incubate": "paddle.fluid.incubate", "transpiler": "paddle.fluid.transpiler"})

@@ -1,0 +1,1 @@
+from paddle.static import append_backward, gradients  # noqa: F401

@@ -1,0 +1,1 @@
+from paddle._executor import BuildStrategy, CompiledProgram, ExecutionStrategy  # noqa: F401

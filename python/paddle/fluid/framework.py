@@ -1,0 +1,9 @@
+from paddle._graph import (Block, Operator, Parameter, Program, Variable, default_main_program,  # noqa: F401
+                           default_startup_program, program_guard, switch_main_program, switch_startup_program)
+from paddle._executor import cpu_places, cuda_places, is_compiled_with_cuda  # noqa: F401
+from paddle.static import device_guard, name_scope  # noqa: F401
+from paddle import in_dygraph_mode, set_flags, get_flags  # noqa: F401
+
+
+def grad_var_name(name):
+    return name + "@GRAD"

@@ -1,0 +1,54 @@
+"""The layer functions of 1.x."""
+from paddle import _refuse
+from paddle import tensor as _T
+from paddle.fluid.layers import learning_rate_scheduler, nn, tensor
+from paddle.fluid.layers.learning_rate_scheduler import *  # noqa: F401,F403
+from paddle.fluid.layers.nn import *  # noqa: F401,F403
+from paddle.fluid.layers.tensor import *  # noqa: F401,F403
+from paddle.metric import accuracy, auc  # noqa: F401
+from paddle.static import Print  # noqa: F401
+from paddle.tensor.logic import (equal, greater_equal, greater_than, is_empty, less_equal, less_than, logical_and,  # noqa: F401
+                                 logical_not, logical_or, logical_xor, not_equal)
+from paddle.tensor.math import (abs, ceil, cos, exp, floor, increment, log, reciprocal, round, rsqrt, sign, sin, sqrt,  # noqa: F401
+                                square)
+
+
+def data(name, shape, append_batch_size=True, dtype="float32", lod_level=0, type=None, stop_gradient=True):
+    """An input; the batch dimension is put in front unless the shape already has an unknown one."""
+    from paddle import static
+    shape = list(shape)
+    if append_batch_size and not any(d is None or d < 0 for d in shape):
+        shape = [-1] + shape
+    variable = static.data(name, shape, dtype, lod_level)
+    if not stop_gradient:
+        variable.stop_gradient = False
+    return variable
+
+
+def cumsum(x, axis=None, exclusive=None, reverse=None):
+    from paddle._graph import call
+    return call("cumsum", {"x": x}, {"axis": -1 if axis is None else axis, "exclusive": bool(exclusive),
+                                     "reverse": bool(reverse)})
+
+
+_NO_FLOW = "programs have no control flow inside; nearest: where, or a Python loop that builds the ops"
+_NO_LOD = "padded sequences and sequence_mask"
+_REFUSED = {name: _NO_FLOW for name in ("While", "Switch", "IfElse", "cond", "case", "switch_case", "while_loop",
+                                        "StaticRNN", "DynamicRNN", "array_write", "array_read", "array_length")}
+_REFUSED.update({name: _NO_LOD for name in (
+    "sequence_pool", "sequence_conv", "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_pad",
+    "sequence_unpad", "sequence_concat", "sequence_first_step", "sequence_last_step", "sequence_reshape",
+    "sequence_slice", "sequence_reverse", "sequence_enumerate", "lod_reset", "lod_append")})
+_REFUSED.update({name: "a layer over a whole sequence, such as paddle.nn.TransformerEncoder" for name in (
+    "dynamic_lstm", "dynamic_gru", "lstm", "gru_unit", "lstm_unit", "rnn", "LSTMCell", "GRUCell", "beam_search")})
+_REFUSED.update({"py_reader": "fluid.io.DataLoader.from_generator", "read_file": "fluid.io.DataLoader.from_generator",
+                 "double_buffer": "fluid.io.DataLoader.from_generator", "image_resize": "resize_nearest",
+                 "resize_bilinear": "resize_nearest", "nce": "fc", "hsigmoid": "fc", "conv3d": "conv2d", "pool3d": "pool2d",
+                 "linear_chain_crf": "nothing", "crf_decoding": "nothing", "warpctc": "cross_entropy", "unique": "nothing",
+                 "chunk_eval": "nothing", "sampled_softmax_with_cross_entropy": "softmax_with_cross_entropy",
+                 "center_loss": "nothing", "rank_loss": "paddle.nn.functional.margin_ranking_loss",
+                 "margin_rank_loss": "paddle.nn.functional.margin_ranking_loss", "lrn": "paddle.nn.LocalResponseNorm",
+                 "spectral_norm": "nothing", "space_to_depth": "transpose", "continuous_value_model": "nothing",
+                 "shuffle_batch": "paddle.reader.shuffle", "scatter_nd": "scatter", "prior_box": "nothing",
+                 "multiclass_nms": "nothing", "roi_align": "nothing", "yolov3_loss": "nothing"})
+__getattr__ = _refuse.getter(__name__, _REFUSED, lazy={"control_flow": "paddle.fluid.layers.control_flow"})

@@ -1,0 +1,68 @@
+"""Metrics that are counted on fetched values, with the names of 1.x."""
+import numpy
+
+from paddle import metric as _new
+
+
+class MetricBase:
+    def __init__(self, name=None):
+        self._name = name or type(self).__name__
+
+    def reset(self):
+        raise NotImplementedError
+
+
+class Accuracy(MetricBase):
+    """The mean of accuracies of batches, weighted by their size."""
+
+    def __init__(self, name=None):
+        super().__init__(name)
+        self.reset()
+
+    def reset(self):
+        self.value = self.weight = 0.0
+
+    def update(self, value, weight):
+        value = float(numpy.asarray(value).reshape(-1)[0])
+        self.value += value * weight
+        self.weight += weight
+
+    def eval(self):
+        if self.weight == 0:
+            raise ValueError("Accuracy.eval: there is no data; call update first")
+        return self.value / self.weight
+
+
+class Precision(_new.Precision):
+    eval = _new.Precision.accumulate
+
+
+class Recall(_new.Recall):
+    eval = _new.Recall.accumulate
+
+
+class Auc(_new.Auc):
+    def __init__(self, name="auc", curve="ROC", num_thresholds=4095):
+        super().__init__(curve, num_thresholds, name)
+
+    eval = _new.Auc.accumulate
+
+
+class CompositeMetric(MetricBase):
+    def __init__(self, name=None):
+        super().__init__(name)
+        self._metrics = []
+
+    def add_metric(self, metric):
+        self._metrics.append(metric)
+
+    def update(self, preds, labels):
+        for m in self._metrics:
+            m.update(preds, labels)
+
+    def reset(self):
+        for m in self._metrics:
+            m.reset()
+
+    def eval(self):
+        return [m.eval() for m in self._metrics]

@@ -1,0 +1,1 @@
+from paddle._param import ParamAttr, WeightNormParamAttr  # noqa: F401

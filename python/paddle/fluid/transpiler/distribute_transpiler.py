@@ -1,0 +1,34 @@
+"""The settings of parameter-server training in 1.x. The training itself is not built yet."""
+
+
+class DistributeTranspilerConfig:
+    slice_var_up = True
+    split_method = None
+    min_block_size = 8192
+    enable_dc_asgd = False
+    mode = "pserver"
+    print_log = False
+    wait_port = True
+    half_async = False
+    completely_not_async = False
+    geo_sgd_mode = False
+    geo_sgd_need_push_nums = 100
+    nccl_comm_num = 1
+    use_hierarchical_allreduce = False
+    hierarchical_allreduce_inter_nranks = 0
+    collective_mode = None
+    sync_mode = True
+    runtime_split_send_recv = False
+
+    def __setattr__(self, name, value):
+        if not hasattr(type(self), name):
+            raise AttributeError(f"DistributeTranspilerConfig has no setting '{name}'")
+        if name in ("sync_mode", "runtime_split_send_recv"):
+            if value is None:
+                raise ValueError(f"DistributeTranspilerConfig.{name} must be True or False")
+            other = "runtime_split_send_recv" if name == "sync_mode" else "sync_mode"
+            if value and getattr(self, other):
+                raise ValueError("sync_mode and runtime_split_send_recv cannot both be True")
+        if name == "min_block_size" and value < 8192:
+            raise ValueError(f"DistributeTranspilerConfig.min_block_size must be at least 8192, got {value}")
+        super().__setattr__(name, value)
