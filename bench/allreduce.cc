@@ -1,7 +1,7 @@
 // All-reduce between ranks of one host: our shared memory backend (vectors in private memory, and
 // vectors that live in shared memory) against Gloo over loopback, Open MPI and memcpy.
 // usage: bench_allreduce [RANKS...]      (default: 2 4)
-// JSON lines on stdout, then a table on stderr.
+// Microseconds as JSON lines on stdout, and a table on stderr.
 #include <gloo/allreduce.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
@@ -32,7 +32,7 @@ using Times = std::map<size_t, double>;  // bytes to microseconds
 // What the ranks share while they are timed.
 struct Board {
   std::atomic<int> arrived, generation;
-  double times[8][2048];
+  double begin[8][2048], end[8][2048];  // of a rank's calls
 };
 
 void meet(Board& board, int ranks) {
@@ -70,18 +70,22 @@ void play(Player player, Board& board, int rank, int ranks, int pipe, const char
       meet(board, ranks);
       const double begin = microseconds_now();
       player.all_reduce(data, bytes / sizeof(float));
-      const double time = microseconds_now() - begin;
-      if (round >= 0) board.times[rank][round] = time;
+      const double end = microseconds_now();
+      if (round >= 0) board.begin[rank][round] = begin, board.end[rank][round] = end;
       if (std::strcmp(name, "memcpy") != 0) check_result(data, bytes, ranks, name);
     }
     meet(board, ranks);
     if (rank == 0) {
-      std::vector<double> slowest(static_cast<size_t>(rounds));
-      for (int r = 0; r < ranks; ++r)
-        for (int i = 0; i < rounds; ++i)
-          slowest[static_cast<size_t>(i)] =
-              std::max(slowest[static_cast<size_t>(i)], board.times[r][i]);
-      const double line[] = {static_cast<double>(bytes), median(slowest)};
+      std::vector<double> times;
+      for (int i = 0; i < rounds; ++i) {
+        double begin = board.begin[0][i], end = board.end[0][i];
+        for (int r = 1; r < ranks; ++r) {
+          begin = std::min(begin, board.begin[r][i]);
+          end = std::max(end, board.end[r][i]);
+        }
+        times.push_back(end - begin);
+      }
+      const double line[] = {static_cast<double>(bytes), median(times)};
       if (write(pipe, line, sizeof line) != sizeof line) _exit(1);
     }
     meet(board, ranks);
@@ -215,12 +219,12 @@ std::string label(size_t bytes) {
   return bytes >= (1 << 20) ? str(bytes >> 20, " MB") : str(bytes >> 10, " KB");
 }
 
-void report(int ranks, const std::string& what, double ours, double peer, const char* peer_name,
-            double asked) {
-  std::printf(
-      "{\"bench\": \"allreduce %d ranks %s\", \"ours\": %.2f, \"peer\": %.2f, \"peer_name\": "
-      "\"%s\", \"unit\": \"us\", \"ratio\": %.2f, \"asked\": %.2f}\n",
-      ranks, what.c_str(), ours, peer, peer_name, peer / ours, asked);
+// A line for bench/run, which knows what is asked.
+void report(size_t bytes, const std::map<std::string, Times>& all) {
+  std::string times;
+  for (const auto& [name, of] : all)
+    if (of.count(bytes)) times += str(times.empty() ? "" : ", ", "\"", name, "\": ", of.at(bytes));
+  std::printf("{\"bytes\": %zu, \"us\": {%s}}\n", bytes, times.c_str());
 }
 
 void bench(int ranks, const std::string& folder) {
@@ -250,13 +254,7 @@ void bench(int ranks, const std::string& folder) {
                  label(bytes).c_str(), cell(in_place).c_str(), cell(staged).c_str(),
                  cell(gloo).c_str(), cell(mpi).c_str(), cell(copies).c_str(), ratio(gloo),
                  ratio(mpi), ratio(copies));
-    if (mpi.count(bytes)) report(ranks, label(bytes), ours, mpi.at(bytes), "Open MPI", 1);
-    if (bytes == 25 << 20 && gloo.count(bytes))
-      report(ranks, label(bytes), ours, gloo.at(bytes), "Gloo", 8);
-    if (bytes == 64 << 10 && gloo.count(bytes))
-      report(ranks, label(bytes), ours, gloo.at(bytes), "Gloo", 100);
-    if (bytes == 100 << 20)
-      report(ranks, label(bytes), ours, copies.at(bytes), "memcpy by every rank", 0.9);
+    report(bytes, {{"ours", in_place}, {"Open MPI", mpi}, {"Gloo", gloo}, {"memcpy", copies}});
   }
   std::fflush(stdout);
 }

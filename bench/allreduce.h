@@ -1,6 +1,7 @@
 // How an all-reduce is timed, the same way for every implementation: all ranks write their buffers,
-// meet at a barrier, and call. The time of a call is that of the slowest rank; the result is the
-// median of several calls.
+// meet at a barrier, and call. A call lasts from the first rank's begin to the last one's end (MPI:
+// as long as on the slowest rank, which is the same, since a rank that begins early waits); the
+// result is the median of several calls.
 #pragma once
 
 #include <algorithm>

@@ -29,7 +29,7 @@ class Figure:
         value = line[self.case.field]
         if mode not in self.modes or self.case.better(value, self.modes[mode]):
             self.modes[mode] = value
-        self.version = line["version"]
+        self.version = line.get("version", "")
 
     def note(self, text):
         if text not in self.notes:
@@ -48,7 +48,7 @@ class Figure:
 
     @property
     def ratio(self):
-        return self.ours / self.modes[self.mode] if self.ours and self.mode else None
+        return self.ours / self.modes[self.mode] if self.ours and self.modes else None
 
     @property
     def bound(self):
@@ -57,6 +57,8 @@ class Figure:
     @property
     def holds(self):
         """True, False, or None: not measured."""
+        if self.case.limit is not None:
+            return self.ours and self.ours < self.case.limit
         return None if self.ratio is None or self.bound is None else self.case.holds(self.ratio, self.bound)
 
     @property
@@ -65,13 +67,15 @@ class Figure:
 
     @property
     def asked(self):
+        if self.case.limit is not None:
+            return f"< {self.case.limit:g} {self.case.unit}"
         return self.bound and f"{'<=' if self.case.lower_is_better else '>='} {self.bound:g}"
 
     @property
     def verdict(self):
         if self.holds is not None:
             return "holds" if self.holds else "FALLS SHORT"
-        if self.bound is None and self.ours:
+        if self.bound is None and self.ours and (self.ratio or not self.peer):
             return "a limit"
         return "not measured: " + "; ".join(self.notes or ["no figure"])
 
@@ -79,10 +83,10 @@ class Figure:
         return json.dumps({
             "bench": self.case.bench, "ours": rounded(self.ours), "peer": rounded(self.modes.get(self.mode)),
             "peer_name": self.peer_name, "unit": self.case.unit, "ratio": rounded(self.ratio), "asked": self.asked,
-            "model": self.case.model, "batch": self.case.batch, "threads": self.case.threads, "isa": self.isa,
-            "gflops": rounded(self.gflops), "verdict": self.verdict,
-            "modes": {mode: rounded(value) for mode, value in self.modes.items()}, "disturbed": self.disturbed,
-            "notes": self.notes,
+            "model": self.case.model, "batch": self.case.batch, "workers": self.case.workers,
+            "threads": self.case.threads, "isa": self.isa, "gflops": rounded(self.gflops), "verdict": self.verdict,
+            "modes": {mode: rounded(value) for mode, value in self.modes.items() if mode},
+            "disturbed": self.disturbed, "notes": self.notes,
         })
 
     def row(self):

@@ -1,4 +1,6 @@
 """Runs ours and the peers, each in a process of its own on the same cores, and reads the line it prints."""
+import dataclasses
+import functools
 import json
 import math
 import os
@@ -7,7 +9,10 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+
+from suite import ONE_WORKER, TWO_COPIES
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench/peers"
@@ -25,40 +30,113 @@ class Failed(Exception):
 class Runner:
     def __init__(self, tool, venv, isa, timeout):
         self.tool, self.python, self.timeout = tool, venv / "bin/python", timeout
+        self.build = tool.parent.parent
         self.env = {**os.environ, **(AVX2_ONLY if isa == "avx2" else {}),
                     "FLEETX_LOG": "error", "PYTHONDONTWRITEBYTECODE": "1",
                     "TORCHINDUCTOR_CACHE_DIR": str(ROOT / "build/bench-cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
     def ours(self, case):
+        if case.field == "seconds":
+            return self._duration([self.tool.with_name("fleetrun")], case, self.build / "examples/hello_fleet")
         if case.model == "copy":
-            command = [sys.executable, ROOT / "bench/copy_rate.py"]
-        else:
-            command = [self.tool, "bench", case.model, "--json"]
-        return self._run(case, command)
+            return self._figures(case, [sys.executable, ROOT / "bench/copy_rate.py"])
+        command = [self.tool, "bench", case.model, "--json"]
+        if case.workers == 1:
+            return self._figures(case, command)
+        with tempfile.TemporaryDirectory() as logs:
+            line = self._figures(case, [self.tool.with_name("fleetrun"), f"--nproc_per_node={case.workers}",
+                                        f"--log_dir={logs}", *command])
+        if line.get("workers") != case.workers:
+            raise Failed(f"the workers did not train together: {line.get('workers', 1)} instead of {case.workers}")
+        return line
 
     def peer(self, case, name, mode):
-        return self._run(case, [self.python, PEERS / f"{name}_peer.py", case.model, "--mode", mode])
+        if name == "torchrun":
+            return self._duration([self.python, "-m", "torch.distributed.run", "--standalone"], case,
+                                  PEERS / "torch_hello.py")
+        if name == ONE_WORKER:
+            line = self.ours(dataclasses.replace(case, workers=1))
+            return {**line, case.field: case.workers * line[case.field]}
+        if name == TWO_COPIES:
+            return self._copies(case)
+        if name == "torch DDP":
+            return self._figures(case, [self.python, PEERS / "torch_ddp_peer.py", case.model, "--mode", mode,
+                                        "--workers", case.workers])
+        return self._figures(case, [self.python, PEERS / f"{name}_peer.py", case.model, "--mode", mode])
 
-    def missing(self, name):
+    def allreduce(self, workers):
+        """GB/s of ours and of the peers by size, and what others took of the cores."""
+        cores = self._cores(None)
+        usage = Usage(cores)
+        out, err = self._finish(self._start([self.build / "bench/bench_allreduce", workers], cores))
+        print(err, file=sys.stderr)  # a table of everything
+        lines = [json.loads(line) for line in out.splitlines()]
+        return {line["bytes"]: {name: line["bytes"] / us / 1e3 for name, us in line["us"].items()} for line in lines}, \
+            usage.of_others()
+
+    @functools.cache
+    def missing(self, peer):
         """Why this peer cannot be measured, or None."""
+        name = "torch" if peer.startswith("torch") else peer
+        if name not in ("torch", "paddle"):
+            return None
         if not self.python.exists():
             return f"no {name}: {SETUP} installs it"
         look = f"import importlib.util as u, sys; sys.exit(not u.find_spec('{name}'))"
         found = subprocess.run([self.python, "-c", look], stderr=subprocess.DEVNULL, check=False)
         return f"no {name} in {self.python.parent.parent}: {SETUP} installs it" if found.returncode else None
 
-    def _run(self, case, command):
-        command = [*map(str, command), "--batch", str(case.batch), "--threads", str(case.threads),
-                   "--steps", str(case.steps), "--warmup", str(case.warmup)] + ["--test"] * case.test
-        cores = sorted(os.sched_getaffinity(0))[-case.threads:]
-        if len(cores) < case.threads:
-            raise Failed(f"{case.threads} threads, but this process may use {len(cores)} core(s)")
-        count = str(case.threads)
+    def _figures(self, case, command):
+        """Of a program that measures itself."""
+        cores = self._cores(case.cores)
         usage = Usage(cores)
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True,
-            env={**self.env, "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count},
-            preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        out, _ = self._finish(self._start(command + settings(case), cores, case.threads))
+        return {**figures_of(out), "others": usage.of_others()}
+
+    def _copies(self, case):
+        """As many processes at the same time as there are workers, each on cores of its own."""
+        cores = self._cores(case.cores)
+        usage = Usage(cores)
+        command = [self.tool, "bench", case.model, "--json"] + settings(case)
+        started = []
+        try:
+            for i in range(case.workers):
+                started.append(self._start(command, cores[i * case.threads:(i + 1) * case.threads], case.threads))
+            lines = [figures_of(self._finish(process)[0]) for process in started]
+        finally:
+            for process in started:
+                end(process)
+        return {**lines[0], case.field: sum(line[case.field] for line in lines), "others": usage.of_others()}
+
+    def _duration(self, launcher, case, program):
+        """Of a job from its start to its end."""
+        cores = self._cores(None)
+        usage = Usage(cores)
+        with tempfile.TemporaryDirectory() as folder:
+            begin = time.perf_counter()
+            self._finish(self._start([*launcher, f"--nproc_per_node={case.workers}", program], cores, folder=folder))
+            seconds = time.perf_counter() - begin
+        return {"seconds": seconds, "others": usage.of_others()}
+
+    def _cores(self, count):
+        cores = sorted(os.sched_getaffinity(0))
+        if count and len(cores) < count:
+            raise Failed(f"it needs {count} cores, but this process may use {len(cores)}")
+        return cores[-count:] if count else cores
+
+    def _start(self, command, cores, threads=None, folder=ROOT):
+        env = self.env
+        if threads:
+            env = {**env, **dict.fromkeys(["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"], str(threads))}
+        try:
+            return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    cwd=folder, start_new_session=True, env=env,
+                                    preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        except FileNotFoundError:
+            raise Failed(f"{command[0]} is not there: scripts/build release") from None
+
+    def _finish(self, process):
+        """What it wrote on stdout and on stderr."""
         try:
             out, err = process.communicate(timeout=self.timeout)
         except subprocess.TimeoutExpired:
@@ -67,14 +145,26 @@ class Runner:
             end(process)
         if process.returncode:
             raise Failed(reason(process.returncode, err))
-        try:
-            line = json.loads(out.strip().splitlines()[-1])
-        except (IndexError, ValueError):
-            raise Failed("it printed no figures") from None
-        loss = line.get("loss")
-        if loss is not None and not math.isfinite(loss):
-            raise Failed(f"the loss became {loss}")
-        return {"steps_per_s": 1 / line["best_s"], "others": usage.of_others(), **line}
+        return out, err
+
+
+def settings(case):
+    return ["--batch", case.batch, "--threads", case.threads, "--steps", case.steps, "--warmup", case.warmup] + \
+        ["--test"] * case.test
+
+
+def figures_of(out):
+    """The line of figures; launchers write before and after it."""
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    try:
+        line = json.loads(lines[-1])
+        line = {"steps_per_s": 1 / line["best_s"], **line}
+    except (IndexError, ValueError):
+        raise Failed("it printed no figures") from None
+    loss = line.get("loss")
+    if loss is not None and not math.isfinite(loss):
+        raise Failed(f"the loss became {loss}")
+    return line
 
 
 class Usage:

@@ -1,37 +1,46 @@
-"""What is measured: one Case per figure of ours, with the ratios that are asked of it."""
+"""What is measured: one Case per figure of ours, with what is asked of it."""
 from dataclasses import dataclass
+
+ONE_WORKER = "one worker x 2"
+TWO_COPIES = "two copies side by side"
 
 
 @dataclass(frozen=True)
 class Case:
     bench: str
-    model: str
-    batch: int
-    threads: int
     unit: str
-    asked: object  # of PyTorch: a ratio, or one per instruction set; None: nothing is asked
-    warmup: int
-    steps: int
+    asked: dict  # peer -> bound on ours / peer: a ratio, or one per instruction set; None: nothing is asked
+    model: str = ""
+    batch: int = None
+    workers: int = 1
+    threads: int = None  # of each worker
+    warmup: int = 1
+    steps: int = 3
     test: bool = False
     field: str = "items_per_s"  # of the lines that ours and the peers print
     lower_is_better: bool = False
+    limit: float = None  # ours has to stay below it, whatever the peers do
 
     def __str__(self):
-        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
-        return f"{self.bench}{'' if self.model in self.bench else ' ' + self.model} batch {self.batch}, {threads}"
+        name = self.bench if self.model in self.bench else f"{self.bench} {self.model}"
+        size = f" batch {self.batch}" if self.batch else ""
+        counts = [(self.workers, "worker")] * (self.workers > 1) + [(self.threads, "thread")] * bool(self.threads)
+        return f"{name}{size}, " + " x ".join(f"{n} {what}{'s' * (n > 1)}" for n, what in counts)
+
+    @property
+    def cores(self):
+        """How many it is measured on; None: all."""
+        return self.threads and self.workers * self.threads
 
     def better(self, a, b):
         return a < b if self.lower_is_better else a > b
 
     def ratio_asked(self, peer, isa):
-        """The bound on ours / peer, or None. Of other peers than PyTorch: no worse than they are."""
-        if self.asked is None:
-            return None
-        if peer != "torch":
-            return 1.0
-        if isinstance(self.asked, dict):
-            return self.asked["avx512" if isa.startswith(("avx512", "amx")) else "avx2"]
-        return self.asked
+        """The bound on ours / peer, or None."""
+        asked = self.asked.get(peer)
+        if isinstance(asked, dict):
+            return asked["avx512" if isa.startswith(("avx512", "amx")) else "avx2"]
+        return asked
 
     def holds(self, ratio, bound):
         return ratio <= bound if self.lower_is_better else ratio >= bound
@@ -39,10 +48,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Bench:
+    """Networks that are trained, or answer."""
     name: str
     description: str
     unit: object  # or one per model
-    asked: object
+    asked: dict  # peer -> bound, see Case
     sizes: tuple  # (model, batch) pairs
     threads: tuple = (1,)
     warmup: int = 1
@@ -51,40 +61,101 @@ class Bench:
     options: tuple = ()  # further fields of Case
 
     def asks(self):
-        if self.asked is None:
-            return "nothing is asked"
-        if isinstance(self.asked, dict):
-            return "asked of torch: " + ", ".join(f">= {ratio} ({isa})" for isa, ratio in self.asked.items())
-        return f"asked of torch: {'<=' if dict(self.options).get('lower_is_better') else '>='} {self.asked}"
+        sign = "<=" if dict(self.options).get("lower_is_better") else ">="
+        texts = [f"of {peer}: {bounds(asked, sign)}" for peer, asked in self.asked.items() if asked]
+        return "asked " + "; ".join(texts) if texts else "nothing is asked"
 
     def cases(self, batch, threads, quick):
         sizes = dict.fromkeys((model, batch or size) for model, size in self.sizes)
         steps = max(2, self.steps // 4) if quick else self.steps
         units = self.unit if isinstance(self.unit, dict) else {model: self.unit for model, _ in sizes}
-        return [Case(self.name, model, size, count, units[model], self.asked, self.warmup, steps, **dict(self.options))
+        return [Case(self.name, units[model], {} if model == "copy" else self.asked, model, size, threads=count,
+                     warmup=self.warmup, steps=steps, **dict(self.options))
                 for model, size in sizes for count in ((threads,) if threads else self.threads)]
 
 
+def bounds(asked, sign):
+    if isinstance(asked, dict):
+        return ", ".join(f"{sign} {ratio:g} ({isa})" for isa, ratio in asked.items())
+    return f"{sign} {asked:g}"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Jobs that start, meet, all-reduce one number and end."""
+    name: str
+    description: str
+    limits: dict  # workers -> seconds
+    most_for_peer: int  # torchrun takes minutes beyond
+    rounds: int = 3
+
+    def asks(self):
+        return "asked: " + ", ".join(f"< {limit:g} s ({workers} workers)" for workers, limit in self.limits.items())
+
+    def cases(self, _batch, _threads, _quick):
+        return [Case(self.name, "s", {"torchrun": None} if workers <= self.most_for_peer else {}, workers=workers,
+                     field="seconds", lower_is_better=True, limit=limit) for workers, limit in self.limits.items()]
+
+
+@dataclass(frozen=True)
+class AllReduce:
+    """Workers of one host that add up vectors. One program measures ours and the peers at all sizes."""
+    name: str
+    description: str
+    asked: dict  # peer -> size -> ratio
+    sizes: dict  # its name -> bytes
+    workers: tuple = (2, 4)
+    rounds: int = 3
+
+    def asks(self):
+        def text(ratios):
+            same_everywhere = ratios == dict.fromkeys(self.sizes, min(ratios.values()))
+            return bounds(min(ratios.values()) if same_everywhere else ratios, ">=")
+        return "asked " + "; ".join(f"of {peer}: {text(ratios)}" for peer, ratios in self.asked.items())
+
+    def cases(self, workers):
+        """One per size."""
+        return [Case(self.name, "GB/s", {peer: ratios[size] for peer, ratios in self.asked.items() if size in ratios},
+                     size, workers=workers, field="gb_per_s") for size in self.sizes]
+
+
 RESNET_ASKED = {"avx512": 1.35, "avx2": 1.15}
+DATA_PARALLEL_ASKED = {"torch DDP": 1.6, ONE_WORKER: 0.97, TWO_COPIES: None}
+MESSAGES = {"1 KB": 1 << 10, "4 KB": 4 << 10, "16 KB": 16 << 10, "64 KB": 64 << 10, "256 KB": 256 << 10,
+            "1 MB": 1 << 20, "4 MB": 4 << 20, "25 MB": 25 << 20, "100 MB": 100 << 20}
+
+
+def training(torch):
+    return {"torch": torch, "paddle": 1.0}
+
 
 BENCHES = {b.name: b for b in [
-    Bench("resnet50", "ResNet-50 v1.5, 224x224: a training step, momentum and L2", "images/s", RESNET_ASKED,
-          (("resnet50", 16), ("resnet50", 32)), threads=(1, 2)),
-    Bench("bert-base", "BERT-base, sequences of 128: a training step, adam", "tokens/s", 1.2,
+    Bench("resnet50", "ResNet-50 v1.5, 224x224: a training step, momentum and L2", "images/s",
+          training(RESNET_ASKED), (("resnet50", 16), ("resnet50", 32)), threads=(1, 2)),
+    Bench("bert-base", "BERT-base, sequences of 128: a training step, adam", "tokens/s", training(1.2),
           (("bert-base", 8),), threads=(1, 2)),
-    Bench("vgg16", "VGG16, 224x224: a training step, momentum", "images/s", 1.2, (("vgg16", 16),)),
-    Bench("tiny-mlp", "MLP 64-64-64-10: a training step, momentum; overhead is all", "steps/s", 5.0,
+    Bench("vgg16", "VGG16, 224x224: a training step, momentum", "images/s", training(1.2), (("vgg16", 16),)),
+    Bench("tiny-mlp", "MLP 64-64-64-10: a training step, momentum; overhead is all", "steps/s", training(5.0),
           (("tiny-mlp", 8),), warmup=500, steps=4000, options=(("field", "steps_per_s"),)),
-    Bench("mlp", "MLP 784-512-512-10: a training step, momentum", "steps/s", 1.2,
+    Bench("mlp", "MLP 784-512-512-10: a training step, momentum", "steps/s", training(1.2),
           (("mlp", 64),), warmup=50, steps=600, options=(("field", "steps_per_s"),)),
     Bench("wide-deep", "Wide&Deep, 26 ids of 1,000,001 rows x 10: a training step, sgd, sparse gradients", "examples/s",
-          1.2, (("wide-deep", 512),), warmup=20, steps=200),
-    Bench("memory", "peak memory of the whole process in training (lower is better)", "MiB", 0.75,
+          training(1.2), (("wide-deep", 512),), warmup=20, steps=200),
+    Bench("memory", "peak memory of the whole process in training (lower is better)", "MiB", training(0.75),
           (("resnet50", 32), ("bert-base", 8)), steps=1, rounds=1,
           options=(("field", "peak_mib"), ("lower_is_better", True))),
-    Bench("resnet50-infer", "ResNet-50 inference with the test program", "images/s", 1.2,
+    Bench("resnet50-infer", "ResNet-50 inference with the test program", "images/s", {"torch": 1.2},
           (("resnet50", 1), ("resnet50", 16)), warmup=2, steps=12, options=(("test", True),)),
     Bench("limits", "what the machine gives: arithmetic by a matrix product, memory by a copy",
-          {"sgemm": "GFLOP/s", "copy": "GB/s"}, None, (("sgemm", 2048), ("copy", 256)), threads=(1, 2), warmup=2,
-          steps=20, options=(("test", True),)),
+          {"sgemm": "GFLOP/s", "copy": "GB/s"}, {"torch": None}, (("sgemm", 2048), ("copy", 256)), threads=(1, 2),
+          warmup=2, steps=20, options=(("test", True),)),
+    Bench("dp-resnet50", "ResNet-50, data parallel: 2 workers, each with the batch", "images/s", DATA_PARALLEL_ASKED,
+          (("resnet50", 16),), steps=4, options=(("workers", 2),)),
+    Bench("dp-bert-base", "BERT-base, data parallel: 2 workers, each with the batch", "tokens/s", DATA_PARALLEL_ASKED,
+          (("bert-base", 8),), steps=4, options=(("workers", 2),)),
+    AllReduce("allreduce", "2 and 4 workers of one host add up vectors that live in shared memory",
+              {"Open MPI": dict.fromkeys(MESSAGES, 1), "Gloo": {"64 KB": 100, "25 MB": 8}, "memcpy": {"100 MB": 0.9}},
+              MESSAGES),
+    Launch("launch", "fleetrun with workers that meet, all-reduce once and end: wall time", {2: 0.3, 16: 1.0, 64: 3.0},
+           most_for_peer=16),
 ]}

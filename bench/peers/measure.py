@@ -10,6 +10,7 @@ def arguments(models, modes):
     parser.add_argument("model", choices=models)
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--workers", type=int, default=1, help="of data parallel training, each with the batch")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--warmup", type=int, default=1)
     parser.add_argument("--test", action="store_true", help="inference instead of training")

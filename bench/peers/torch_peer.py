@@ -7,17 +7,20 @@ from torch_models import WORKLOADS
 MODES = ["default", "channels_last", "compile"]
 
 
-def main():
-    options = arguments([*WORKLOADS], MODES)
+def prepare(options, seed=1):
+    """Network, inputs, loss, optimizer and items per step, in the asked mode but for compilation."""
     torch.set_num_threads(options.threads)
     torch.set_flush_denormal(True)
-    torch.manual_seed(1)
+    torch.manual_seed(seed)
     net, inputs, loss_of, optimizer, items = WORKLOADS[options.model](options.batch)
     if options.mode == "channels_last":
         net = net.to(memory_format=torch.channels_last)
         inputs = [x.to(memory_format=torch.channels_last) for x in inputs]
-    if options.test:
-        net.eval()
+    return net, inputs, loss_of, optimizer, items
+
+
+def training(net, inputs, loss_of, optimizer, options):
+    """A function that makes one step."""
     run = torch.compile(net) if options.mode == "compile" else net
 
     def train():
@@ -27,11 +30,25 @@ def main():
         optimizer.zero_grad()
         return loss.item()
 
+    return train
+
+
+def inference(net, inputs, options):
+    net.eval()
+    run = torch.compile(net) if options.mode == "compile" else net
+
     def infer():
         with torch.inference_mode():
             run(*inputs)
 
-    report(infer if options.test else train, options, items, torch.__version__)
+    return infer
+
+
+def main():
+    options = arguments([*WORKLOADS], MODES)
+    net, inputs, loss_of, optimizer, items = prepare(options)
+    step = inference(net, inputs, options) if options.test else training(net, inputs, loss_of, optimizer, options)
+    report(step, options, items, torch.__version__)
 
 
 if __name__ == "__main__":

@@ -27,8 +27,12 @@ class WithoutPeers(unittest.TestCase):
         self.assertEqual(run.returncode, 0)
         names = [line.split()[0] for line in run.stdout.splitlines()]
         self.assertEqual(names, ["resnet50", "bert-base", "vgg16", "tiny-mlp", "mlp", "wide-deep", "memory",
-                                 "resnet50-infer", "limits"])
-        self.assertIn(">= 1.35 (avx512), >= 1.15 (avx2)", run.stdout)
+                                 "resnet50-infer", "limits", "dp-resnet50", "dp-bert-base", "allreduce", "launch"])
+        for part in ["asked of torch: >= 1.35 (avx512), >= 1.15 (avx2); of paddle: >= 1",
+                     "asked of torch DDP: >= 1.6; of one worker x 2: >= 0.97",
+                     "asked of Open MPI: >= 1; of Gloo: >= 100 (64 KB), >= 8 (25 MB); of memcpy: >= 0.9 (100 MB)",
+                     "asked: < 0.3 s (2 workers), < 1 s (16 workers), < 3 s (64 workers)"]:
+            self.assertIn(part, run.stdout)
 
     def test_help_teaches(self):
         run = bench("--help")
@@ -59,6 +63,59 @@ class WithoutPeers(unittest.TestCase):
             self.assertIn("bench/setup-peers.sh", figure["verdict"])
         self.assertEqual([f["asked"] for f in run.figures], [">= 5", ">= 1"])
         self.assertEqual(run.stdout.count("not measured"), 4, "two lines and two rows of the table")
+
+
+    def test_launch_is_judged_without_its_peer(self):
+        run = bench("launch", "--quick")
+        self.assertIn(run.returncode, [0, 1], run.stderr)  # a busy or instrumented machine may be too slow
+        self.assertEqual([(f["workers"], f["asked"]) for f in run.figures],
+                         [(2, "< 0.3 s"), (16, "< 1 s"), (64, "< 3 s")])
+        for figure in run.figures:
+            self.assertEqual([*figure][:7], FIELDS)
+            self.assertEqual(figure["unit"], "s")
+            self.assertEqual(figure["verdict"], "holds" if figure["ours"] < float(figure["asked"].split()[1]) else
+                             "FALLS SHORT")
+        self.assertIn("bench/setup-peers.sh", run.figures[0]["notes"][0])
+        self.assertEqual(run.figures[2]["notes"], [], "with 64 workers there is no peer")
+
+
+class MadeUpAllReduce(unittest.TestCase):
+    """bench_allreduce is a script that answers as it would."""
+    SIZES = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 25 << 20, 100 << 20]
+
+    def run_with(self, times):
+        with tempfile.TemporaryDirectory() as build:
+            for name, text in [("tools/fleetx", ""), ("bench/bench_allreduce", "cat <<'END'\n" + "".join(
+                    json.dumps({"bytes": size, "us": times(size)}) + "\n" for size in self.SIZES) + "END\n")]:
+                program = pathlib.Path(build, name)
+                program.parent.mkdir()
+                program.write_text("#!/usr/bin/env bash\n" + text)
+                program.chmod(0o755)
+            return bench("allreduce", "--quick", "--tool", f"{build}/tools/fleetx")
+
+    def test_rates_of_every_size(self):
+        run = self.run_with(lambda size: {"ours": size / 1e4, "Open MPI": size / 5e3, "Gloo": size / 50,
+                                          "memcpy": size / 1e4})
+        self.assertEqual(run.returncode, 0, run.stdout)
+        self.assertEqual(len(run.figures), 2 * (9 + 2 + 1))
+        first = run.figures[0]
+        self.assertEqual([*first][:7], FIELDS)
+        self.assertEqual([first[f] for f in FIELDS], ["allreduce", 10, 5, "Open MPI", "GB/s", 2, ">= 1"])
+        self.assertEqual([first["model"], first["workers"]], ["1 KB", 2])
+        self.assertEqual([(f["model"], f["ratio"], f["asked"]) for f in run.figures if f["peer_name"] == "Gloo"],
+                         2 * [("64 KB", 200, ">= 100"), ("25 MB", 200, ">= 8")])
+
+    def test_slower_at_one_size(self):
+        run = self.run_with(lambda size: {"ours": 2.0, "Open MPI": 1.0 if size == 1 << 20 else 3.0, "Gloo": 1e3,
+                                          "memcpy": 2.0})
+        self.assertEqual(run.returncode, 1)
+        self.assertEqual([f["model"] for f in run.figures if f["verdict"] == "FALLS SHORT"], ["1 MB", "1 MB"])
+
+    def test_an_absent_peer(self):
+        run = self.run_with(lambda size: {"ours": 1.0, "Gloo": 1e3, "memcpy": 1.0})
+        self.assertEqual(run.returncode, 3)
+        self.assertEqual({f["verdict"] for f in run.figures if f["peer_name"] == "Open MPI"},
+                         {"not measured: no figure of Open MPI"})
 
 
 class WithMadeUpPeers(unittest.TestCase):

@@ -1,0 +1,50 @@
+"""Measures PyTorch's DistributedDataParallel with Gloo on one workload in one mode.
+
+Each worker is a process with its own cores. A step ends when all workers have made it, so that the best one is that of
+all of them.
+"""
+import os
+import pathlib
+import tempfile
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from measure import arguments, report
+from torch_models import WORKLOADS
+from torch_peer import MODES, prepare, training
+
+
+def work(rank, options, meeting, cores):
+    os.sched_setaffinity(0, cores[rank * options.threads:(rank + 1) * options.threads])
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=options.workers)
+    net, inputs, loss_of, optimizer, items = prepare(options, seed=1 + rank)
+    train = training(DistributedDataParallel(net), inputs, loss_of, optimizer, options)
+
+    def step():
+        loss = train()
+        dist.barrier()
+        return loss
+
+    dist.barrier()
+    if rank == 0:
+        report(step, options, items * options.workers, torch.__version__)
+    else:
+        for _ in range(options.warmup + options.steps):
+            step()
+    dist.destroy_process_group()
+
+
+def main():
+    options = arguments([*WORKLOADS], MODES)
+    cores = sorted(os.sched_getaffinity(0))
+    if options.test or len(cores) < options.workers * options.threads:
+        raise SystemExit("torch_ddp_peer: it trains only, and needs a core for every thread")
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(work, (options, pathlib.Path(folder) / "meeting", cores), options.workers)
+
+
+if __name__ == "__main__":
+    main()
