@@ -150,7 +150,9 @@ struct Block {
 
 class AttentionKernel : public kernel::Kernel {
  public:
-  std::string_view implementation() const override { return Gemm::implementation(); }
+  std::string_view implementation() const override {
+    return Gemm{.rows = rows_, .inner = s_.d, .columns = s_.keys}.implementation();
+  }
 
  protected:
   // `buffers`: how many matrices of scores a block needs.

@@ -95,6 +95,7 @@ class Forward {
         finish(bias, out + row * n, std::min(rows, end - row), n);
     });
   }
+  std::string_view implementation() const { return product_.implementation(); }
 
  private:
   static constexpr int64_t kBlock = 1 << 12;  // elements
@@ -125,7 +126,7 @@ class Fc final : public kernel::Kernel {
   void run(const kernel::Run& r) override {
     forward_.run(r.in<float>(x_), r.in<float>(w_), r.in<float>(bias_), r.out<float>(out_));
   }
-  std::string_view implementation() const override { return Gemm::implementation(); }
+  std::string_view implementation() const override { return forward_.implementation(); }
 
  private:
   Forward forward_;
@@ -177,6 +178,8 @@ class FcGrad final : public kernel::Kernel {
  public:
   explicit FcGrad(kernel::Prepare& p)
       : s_(sizes(p)),
+        dx_product_{.rows = s_.m, .inner = s_.n, .columns = s_.k, .transpose_b = true},
+        dw_product_{.rows = s_.k, .inner = s_.m, .columns = s_.n, .transpose_a = true},
         slope_(activation(p.attr<std::string>("act"), "_grad")),
         x_(p.input("x")),
         w_(p.input("w")),
@@ -201,15 +204,13 @@ class FcGrad final : public kernel::Kernel {
     const float *x = r.in<float>(x_), *w = r.in<float>(w_), *dz = r.in<float>(dz_);
     if (z_) forward_.run(x, w, r.in<float>(bias_), r.out<float>(z_));
     if (slope_) activation_backward(r);
-    if (dx_)
-      Gemm{.rows = s_.m, .inner = s_.n, .columns = s_.k, .transpose_b = true}.run(
-          dz, w, r.out<float>(dx_));
-    if (dw_)
-      Gemm{.rows = s_.k, .inner = s_.m, .columns = s_.n, .transpose_a = true}.run(
-          x, dz, r.out<float>(dw_));
+    if (dx_) dx_product_.run(dz, w, r.out<float>(dx_));
+    if (dw_) dw_product_.run(x, dz, r.out<float>(dw_));
     if (dbias_) column_sums(dz, s_.m, s_.n, r.out<float>(dbias_));
   }
-  std::string_view implementation() const override { return Gemm::implementation(); }
+  std::string_view implementation() const override {
+    return (dw_ ? dw_product_ : dx_product_).implementation();
+  }
 
  private:
   void activation_backward(const kernel::Run& r) const {
@@ -220,6 +221,7 @@ class FcGrad final : public kernel::Kernel {
   }
 
   Sizes s_;
+  Gemm dx_product_, dw_product_;
   std::unique_ptr<ElementLoop> slope_;  // reads out, or z for gelu
   Forward forward_;
   kernel::Slot x_, w_, bias_, out_, dout_, dx_, dw_, dbias_, dz_, z_;

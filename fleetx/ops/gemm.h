@@ -1,9 +1,11 @@
-// Products of row-major f32 matrices by oneDNN's sgemm, for fc, matmul and attention. It packs both
-// operands, so its speed depends neither on which of them is transposed nor on their leading
-// dimensions, and it reads parts of larger matrices in place.
+// Products of row-major f32 matrices for fc, matmul and attention: by tiles where the CPU has them
+// and the product is large (gemm_amx.h), else by oneDNN's sgemm. Both pack their operands, so speed
+// depends neither on which of them is transposed nor on their leading dimensions, and parts of
+// larger matrices are read in place.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace fleetx {
 
@@ -17,10 +19,11 @@ struct Gemm {
   // Distances of rows in memory; 0: the matrix is dense.
   int64_t stride_a = 0, stride_b = 0, stride_c = 0;
 
-  // In the constructor of a kernel: nothing of oneDNN may run before its instruction set is capped.
+  // In the constructor of a kernel: nothing of oneDNN may run before its instruction set is capped,
+  // and running allocates nothing.
   static void prepare();
   void run(const float* a, const float* b, float* c) const;
-  static const char* implementation() { return "sgemm"; }
+  std::string_view implementation() const;
 };
 
 }  // namespace fleetx

@@ -167,7 +167,7 @@ class Matmul final : public kernel::Kernel {
   void run(const kernel::Run& r) override {
     product_.run(r.in<float>(x_), r.in<float>(y_), r.out<float>(out_));
   }
-  std::string_view implementation() const override { return Gemm::implementation(); }
+  std::string_view implementation() const override { return product_.implementation(); }
 
  private:
   Gemm product_;

@@ -1,0 +1,141 @@
+// Gemm against sums in f64: a result may differ by what a few roundings of f32 do to its terms,
+// whichever instructions the CPU has.
+#include "fleetx/ops/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "fleetx/base/cpu.h"
+#include "fleetx/base/threads.h"
+#include "tests/support/op_case.h"
+
+namespace fleetx::testing {
+namespace {
+
+struct Matrix {
+  int64_t rows, columns, stride;
+  std::vector<float> data;
+
+  Matrix(int64_t r, int64_t c, int64_t beyond, uint64_t seed)
+      : rows(r), columns(c), stride(c + beyond) {
+    const Tensor values = random({rows, stride}, seed);
+    data.assign(values.data<float>().begin(), values.data<float>().end());
+  }
+  float& at(int64_t row, int64_t column) {
+    return data[static_cast<size_t>(row * stride + column)];
+  }
+};
+
+struct Case {
+  Gemm gemm;
+  int64_t beyond = 0;  // by how much rows in memory are longer than the matrix
+};
+
+void expect_equal_to_the_definition(const Case& test) {
+  Gemm g = test.gemm;
+  SCOPED_TRACE(str(g.rows, "x", g.inner, "x", g.columns, g.transpose_a ? " a^T" : "",
+                   g.transpose_b ? " b^T" : "", g.accumulate ? " +=" : "", " alpha ", g.alpha));
+  Matrix a = g.transpose_a ? Matrix(g.inner, g.rows, test.beyond, 1)
+                           : Matrix(g.rows, g.inner, test.beyond, 1);
+  Matrix b = g.transpose_b ? Matrix(g.columns, g.inner, test.beyond, 2)
+                           : Matrix(g.inner, g.columns, test.beyond, 2);
+  Matrix c(g.rows, g.columns, test.beyond, 3);
+  const Matrix before = c;
+  g.stride_a = a.stride;
+  g.stride_b = b.stride;
+  g.stride_c = c.stride;
+  Gemm::prepare();
+  g.run(a.data.data(), b.data.data(), c.data.data());
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < g.rows; ++i)
+    for (int64_t j = 0; j < c.stride; ++j) {
+      const double old = before.data[static_cast<size_t>(i * c.stride + j)];
+      double sum = g.accumulate || j >= g.columns ? old : 0, size = std::abs(sum);
+      for (int64_t k = 0; j < g.columns && k < g.inner; ++k) {
+        const double term = static_cast<double>(g.alpha) *
+                            static_cast<double>(g.transpose_a ? a.at(k, i) : a.at(i, k)) *
+                            static_cast<double>(g.transpose_b ? b.at(j, k) : b.at(k, j));
+        sum += term;
+        size += std::abs(term);
+      }
+      wrong += !(std::abs(c.at(i, j) - sum) <= 0x1p-21 * size);
+    }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Gemm, EqualsTheDefinition) {
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true}) {
+      for (const auto& [m, k, n] : {std::array<int64_t, 3>{1, 1, 1},
+                                    {7, 5, 9},
+                                    {32, 32, 32},
+                                    {33, 47, 35},
+                                    {64, 33, 100},
+                                    {130, 300, 71},
+                                    {96, 777, 48}})
+        expect_equal_to_the_definition(
+            {{.rows = m, .inner = k, .columns = n, .transpose_a = ta, .transpose_b = tb}});
+      expect_equal_to_the_definition({{.rows = 70,
+                                       .inner = 290,
+                                       .columns = 45,
+                                       .transpose_a = ta,
+                                       .transpose_b = tb,
+                                       .alpha = -0.37f,
+                                       .accumulate = true},
+                                      13});
+    }
+  expect_equal_to_the_definition({{.rows = 1100, .inner = 40, .columns = 50}});
+}
+
+TEST(Gemm, ValuesOfAllSizes) {
+  // Sums of values from 1e-30 to 1e30: each row of a has one size.
+  constexpr int64_t n = 64;
+  Matrix a(n, n, 0, 1), b(n, n, 0, 2), c(n, n, 0, 3);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t k = 0; k < n; ++k) a.at(i, k) *= std::pow(10.0f, static_cast<float>(i - 30));
+  Gemm::prepare();
+  Gemm{.rows = n, .inner = n, .columns = n}.run(a.data.data(), b.data.data(), c.data.data());
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0, size = 0;
+      for (int64_t k = 0; k < n; ++k) {
+        sum += static_cast<double>(a.at(i, k)) * static_cast<double>(b.at(k, j));
+        size += std::abs(static_cast<double>(a.at(i, k)) * static_cast<double>(b.at(k, j)));
+      }
+      EXPECT_NEAR(c.at(i, j), sum, 0x1p-21 * size) << i << " " << j;
+    }
+}
+
+TEST(Gemm, NothingFiniteComesOfNanAndInfinity) {
+  constexpr int64_t n = 64;
+  for (const float bad : {NAN, -NAN, std::bit_cast<float>(0xffffffffu), INFINITY, -INFINITY}) {
+    Matrix a(n, n, 0, 1), b(n, n, 0, 2), c(n, n, 0, 3);
+    a.at(3, 40) = bad;
+    Gemm::prepare();
+    Gemm{.rows = n, .inner = n, .columns = n}.run(a.data.data(), b.data.data(), c.data.data());
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < n; ++j) EXPECT_EQ(std::isfinite(c.at(i, j)), i != 3);
+  }
+}
+
+TEST(Gemm, TilesGiveTheSameBitsOnEveryNumberOfThreads) {
+  if (cpu::best_isa() < cpu::Isa::kAmx) GTEST_SKIP() << "no tiles here";
+  const Gemm g{.rows = 320, .inner = 500, .columns = 290};
+  Matrix a(320, 500, 0, 1), b(500, 290, 0, 2), one(320, 290, 0, 3), many = one;
+  const int before = num_threads();
+  Gemm::prepare();
+  set_num_threads(1);
+  g.run(a.data.data(), b.data.data(), one.data.data());
+  for (const int threads : {2, 3, 4}) {
+    set_num_threads(threads);
+    g.run(a.data.data(), b.data.data(), many.data.data());
+    EXPECT_EQ(one.data, many.data) << threads;
+  }
+  set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace fleetx::testing
