@@ -1,12 +1,12 @@
 // Optimizers and learning-rate schedules.
+#include "bindings/optim.h"
+
 #include <pybind11/stl.h>
 
 #include <memory>
 #include <set>
 
-#include "bindings/builder.h"
 #include "bindings/convert.h"
-#include "fleetx/optim/optimizer.h"
 #include "fleetx/optim/schedule.h"
 
 namespace fleetx::python {
@@ -128,7 +128,7 @@ std::unique_ptr<Optimizer> make_lamb(const Values& v) {
   return std::make_unique<optim::Lamb>(o);
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const Values& v) {
+std::unique_ptr<Optimizer> make(const Values& v) {
   const std::string kind = v.kind();
   if (kind == "sgd") return std::make_unique<optim::Sgd>(v.common<optim::SgdOptions>());
   if (kind == "momentum") return make_momentum(v);
@@ -160,7 +160,7 @@ std::string apply_gradients(PyBuilder& b, const py::dict& options, const Pairs& 
   const PyBuilder::At at(b, file, line);
   std::vector<optim::ParamGrad> pairs;
   for (const auto& [param, grad] : gradients) pairs.push_back({b.var(param), b.var(grad)});
-  const auto optimizer = make_optimizer(Values(b, options));
+  const auto optimizer = make_optimizer(b, options);
   optimizer->apply_gradients(pairs);
   return optimizer->learning_rate().name();
 }
@@ -201,6 +201,10 @@ std::string schedule(PyBuilder& b, const std::string& kind, const py::dict& o,
 }
 
 }  // namespace
+
+std::unique_ptr<Optimizer> make_optimizer(PyBuilder& builder, const py::dict& options) {
+  return make(Values(builder, options));
+}
 
 void bind_optim(py::module_& m) {
   m.def("backward", &backward);

@@ -71,11 +71,18 @@ class Optimizer:
         if not pairs:
             raise native.InvalidArgumentError(f"{type(self).__name__}: there is no gradient to apply")
         program = params_grads[0][0].program
-        self._lr_name = native.apply_gradients(program.builder(), self.options(), pairs, *user_line())
-        self._program = program
-        if isinstance(self._learning_rate, lr.LRScheduler):
-            program.lr_schedules.append((self._learning_rate, self._lr_name))
+        self.prepare([p for p, _ in params_grads])
+        self.bind(program, native.apply_gradients(program.builder(), self.options(), pairs, *user_line()))
         return []
+
+    def prepare(self, parameters):
+        """Called with the parameters that will be updated, before options()."""
+
+    def bind(self, program, lr_name):
+        """The updates are in `program` now, with this learning rate."""
+        self._program, self._lr_name = program, lr_name
+        if isinstance(self._learning_rate, lr.LRScheduler):
+            program.lr_schedules.append((self._learning_rate, lr_name))
 
     def apply_optimize(self, loss, startup_program, params_grads):
         return self.apply_gradients(params_grads)
@@ -173,10 +180,9 @@ class AdamW(Adam):
         self._decays = apply_decay_param_fun
         self._without_decay = set()
 
-    def apply_gradients(self, params_grads):
+    def prepare(self, parameters):
         if self._decays is not None:
-            self._without_decay = {p.name for p, _ in params_grads if not self._decays(p.name)}
-        return super().apply_gradients(params_grads)
+            self._without_decay = {p.name for p in parameters if not self._decays(p.name)}
 
     def _own(self):
         return dict(super()._own(), decay=self._decay, without_decay=self._without_decay)
@@ -254,10 +260,9 @@ class Lamb(Adam):
         super().__init__(learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, False, name)
         self._decay, self._excluded, self._exclude = lamb_weight_decay, exclude_from_weight_decay_fn, []
 
-    def apply_gradients(self, params_grads):
+    def prepare(self, parameters):
         if self._excluded is not None:
-            self._exclude = [p.name for p, _ in params_grads if self._excluded(p)]
-        return super().apply_gradients(params_grads)
+            self._exclude = [p.name for p in parameters if self._excluded(p)]
 
     def _own(self):
         return dict(super()._own(), weight_decay=float(self._decay), exclude=self._exclude)

@@ -96,6 +96,8 @@ def as_variable(value, like):
         return value
     if is_number(value):
         return creation.full([1], value, like.dtype)
+    if not isinstance(value, (numpy.ndarray, list, tuple)):
+        raise TypeError(f"an operand is a {type(value).__name__}; variables, numbers and arrays can be operands")
     return creation.assign(numpy.asarray(value, like.dtype))
 
 

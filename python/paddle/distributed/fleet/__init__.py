@@ -1,0 +1,25 @@
+"""One program, many workers: init, distributed_optimizer, minimize; started by fleetrun."""
+from paddle import _refuse
+from paddle.distributed.fleet import base  # noqa: F401
+from paddle.distributed.fleet.api import (UtilBase, barrier_worker, distributed_model, distributed_optimizer, init,  # noqa: F401
+                                          init_server, init_worker, is_first_worker, is_server, is_worker, load_model,
+                                          local_rank, node_num, run_server, save_cache_model, save_inference_model,
+                                          save_persistables, server_endpoints, server_index, server_num, shrink,
+                                          split_files, stop_worker, util, worker_endpoints, worker_index, worker_num)
+from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker  # noqa: F401
+from paddle.distributed.fleet.strategy import DistributedStrategy  # noqa: F401
+from paddle.distributed.fleet import api as _api
+
+_PROGRAMS = {"main_program": _api.main_program, "startup_program": _api.startup_program}
+_SERVERS = "paddle.io.DataLoader.from_generator; data generators feed parameter-server training, which is not built yet"
+_refused = _refuse.getter(__name__, {
+    "MultiSlotDataGenerator": _SERVERS, "MultiSlotStringDataGenerator": _SERVERS, "DatasetBase": _SERVERS,
+    "CommunicateTopology": "nothing", "HybridCommunicateGroup": "nothing", "get_hybrid_communicate_group": "worker_num",
+    "distributed_scaler": "DistributedStrategy().amp", "meta_parallel": "nothing", "data_generator": _SERVERS,
+    "InMemoryDataset": _SERVERS, "QueueDataset": _SERVERS, "Fleet": "the functions of this module"},
+    lazy={"metrics": "paddle.distributed.fleet.metrics", "utils": "paddle.distributed.fleet.utils",
+          "launch": "paddle.distributed.launch"})
+
+
+def __getattr__(name):
+    return _PROGRAMS[name]() if name in _PROGRAMS else _refused(name)

@@ -1,0 +1,182 @@
+"""The functions of paddle.distributed.fleet. All but init need init before."""
+import atexit
+
+import numpy
+
+from paddle import _graph
+from paddle._native import native
+from paddle._refuse import refuse
+from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker
+from paddle.distributed.fleet.optimizer import DistributedOptimizer
+from paddle.distributed.fleet.strategy import DistributedStrategy
+
+_roles = None
+_strategy = None
+_SERVERS = "parameter-server training is not built yet; collective training is: fleet.init(is_collective=True)"
+
+
+def init(role_maker=None, is_collective=False, strategy=None):
+    """Workers find each other here; all call it."""
+    global _roles, _strategy
+    if strategy is not None and not isinstance(strategy, DistributedStrategy):
+        raise TypeError(f"fleet.init: strategy must be a DistributedStrategy, not {type(strategy).__name__}")
+    _roles = role_maker if role_maker is not None else PaddleCloudRoleMaker(is_collective)
+    _strategy = strategy
+    is_collective = bool(is_collective or getattr(_roles, "is_collective", False))
+    if not is_collective and (_roles.native.server_num() > 0 or _roles.native.is_server()):
+        raise refuse("fleet.init for servers and workers", "fleet.init(is_collective=True)", _SERVERS)
+    atexit.register(native.fleet.finalize)  # connections end before the interpreter does
+    native.fleet.init(is_collective, _roles.native, None if strategy is None else strategy.native)
+
+
+def roles():
+    if _roles is None:
+        raise native.InvalidArgumentError("call fleet.init(is_collective=True) before other functions of fleet")
+    return _roles.native
+
+
+def is_worker():
+    return roles().is_worker()
+
+
+def is_server():
+    return roles().is_server()
+
+
+def is_first_worker():
+    return roles().is_first_worker()
+
+
+def worker_index():
+    return roles().worker_index()
+
+
+def worker_num():
+    return roles().worker_num()
+
+
+def local_rank():
+    return roles().local_rank()
+
+
+def node_num():
+    return roles().node_num()
+
+
+def server_num():
+    return roles().server_num()
+
+
+def server_index():
+    return roles().server_index()
+
+
+def worker_endpoints(to_string=False):
+    out = roles().worker_endpoints()
+    return ",".join(out) if to_string else out
+
+
+def server_endpoints(to_string=False):
+    out = roles().server_endpoints()
+    return ",".join(out) if to_string else out
+
+
+def barrier_worker():
+    roles()
+    native.fleet.barrier_worker()
+
+
+def distributed_optimizer(optimizer, strategy=None):
+    """Wraps an optimizer. Without a strategy the one of init counts."""
+    roles()
+    if strategy is not None and not isinstance(strategy, DistributedStrategy):
+        if type(strategy).__name__ == "DistributeTranspilerConfig":
+            raise refuse("fleet.distributed_optimizer with a DistributeTranspilerConfig", "DistributedStrategy", _SERVERS)
+        raise TypeError(f"distributed_optimizer: strategy must be a DistributedStrategy, not {type(strategy).__name__}")
+    return DistributedOptimizer(optimizer, strategy if strategy is not None else _strategy)
+
+
+def main_program():
+    return _graph.default_main_program()
+
+
+def startup_program():
+    return _graph.default_startup_program()
+
+
+def save_persistables(executor, dirname, main_program=None, mode=0):
+    """Worker 0 writes; all workers have the same values."""
+    from paddle.fluid import io
+    if is_first_worker():
+        io.save_persistables(executor, dirname, main_program)
+
+
+def save_inference_model(executor, dirname, feeded_var_names, target_vars, main_program=None,
+                         export_for_deployment=True, mode=0):
+    from paddle.fluid import io
+    if is_first_worker():
+        io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program)
+
+
+def split_files(files):
+    """This worker's share of a list of files."""
+    return util.get_file_shard(files)
+
+
+class UtilBase:
+    """Small things that workers do together outside of the training step."""
+
+    def all_reduce(self, input, mode="sum", comm_world="worker"):
+        _check_world(comm_world)
+        array = numpy.array(input)
+        if array.dtype not in ("float32", "float64", "int32", "int64"):
+            array = array.astype("float64")
+        flat = numpy.ascontiguousarray(array).reshape(-1)
+        native.fleet.all_reduce(flat, mode)
+        return flat.reshape(array.shape) if array.ndim else flat[0]
+
+    def all_gather(self, input, comm_world="worker"):
+        """A list: every worker's number."""
+        _check_world(comm_world)
+        array = numpy.array(input)
+        gathered = native.fleet.all_gather(numpy.ascontiguousarray(array).reshape(-1))
+        return [row.reshape(array.shape) if array.ndim else row[0] for row in gathered]
+
+    def barrier(self, comm_world="worker"):
+        _check_world(comm_world)
+        barrier_worker()
+
+    def get_file_shard(self, files):
+        if not isinstance(files, list):
+            raise TypeError("get_file_shard takes a list of files")
+        return native.get_file_shard(files, worker_index(), worker_num())
+
+    def print_on_rank(self, message, rank_id):
+        if worker_index() == rank_id:
+            print(message, flush=True)
+
+
+def _check_world(comm_world):
+    roles()
+    if comm_world != "worker":
+        raise refuse(f"comm_world='{comm_world}'", "comm_world='worker'", _SERVERS)
+
+
+util = UtilBase()
+
+
+def _for_servers(name):
+    def call(*args, **kwargs):
+        raise refuse(f"fleet.{name}", None, _SERVERS)
+    call.__name__ = name
+    return call
+
+
+init_server, run_server, init_worker, stop_worker = [
+    _for_servers(n) for n in ("init_server", "run_server", "init_worker", "stop_worker")]
+shrink, load_model, save_cache_model = [_for_servers(n) for n in ("shrink", "load_model", "save_cache_model")]
+
+
+def distributed_model(model):
+    raise refuse("fleet.distributed_model", "fleet.distributed_optimizer in a static program",
+                 "FleetX runs static programs")

@@ -1,0 +1,1 @@
+from paddle.distributed.fleet.base import role_maker  # noqa: F401

@@ -1,0 +1,77 @@
+"""What a script asks of the distributed run."""
+from paddle._native import native
+
+_FIELDS = set(native.DistributedStrategy.field_names())
+_CONFIGS = set(native.DistributedStrategy.configs_names())
+_GROUPS = ("build_strategy", "execution_strategy")
+_ALIASES = {"_fuse_grad_size_in_TFLOPS": "fuse_grad_size_in_TFLOPS", "_calc_comm_same_stream": "calc_comm_same_stream"}
+
+
+class DistributedStrategy:
+    """Switches and settings, by the names of the original. An unknown name is a TypeError, a value of the wrong type a
+    ValueError: nothing is ignored."""
+
+    def __init__(self):
+        object.__setattr__(self, "native", native.DistributedStrategy())
+
+    def __setattr__(self, name, value):
+        name = _ALIASES.get(name, name)
+        if name in _GROUPS:
+            values = {n: getattr(value, n) for n in self.native.get_configs(name) if hasattr(value, n)}
+            self.native.set_configs(name, values)
+        elif name in _CONFIGS:
+            self._set_configs(name, value)
+        elif name in _FIELDS:
+            self.native.set(name, value)
+        else:
+            raise TypeError(f"DistributedStrategy has no '{name}'; print(strategy) shows what it has")
+
+    def _set_configs(self, name, value):
+        if not isinstance(value, dict):
+            raise ValueError(f"DistributedStrategy.{name} takes a dict, got {type(value).__name__}")
+        known = self.native.get_configs(name)
+        unknown = [k for k in value if k not in known]
+        if unknown:
+            raise AssertionError(f"DistributedStrategy.{name} has no {', '.join(unknown)}; it has: {', '.join(known)}")
+        # Checkpoints may be given as variables.
+        plain = {k: [getattr(v, "name", v) for v in values] if isinstance(values, (list, tuple)) else values
+                 for k, values in value.items()}
+        self.native.set_configs(name, plain)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        name = _ALIASES.get(name, name)
+        if name in _GROUPS:
+            from paddle import static
+            group = static.BuildStrategy() if name == "build_strategy" else static.ExecutionStrategy()
+            for key, value in self.native.get_configs(name).items():
+                if hasattr(type(group), key):
+                    setattr(group, key, value)
+            return group
+        if name in _CONFIGS:
+            return self.native.get_configs(name)
+        if name in _FIELDS:
+            return self.native.get(name)
+        raise AttributeError(f"DistributedStrategy has no '{name}'; print(strategy) shows what it has")
+
+    def save_to_prototxt(self, output):
+        self.native.save_text(output)
+
+    def load_from_prototxt(self, pb_file):
+        self.native.load_text(pb_file)
+
+    def __repr__(self):
+        return self.native.to_table()
+
+    __str__ = __repr__
+
+    def __eq__(self, other):
+        return isinstance(other, DistributedStrategy) and self.native == other.native
+
+    __hash__ = object.__hash__
+
+    def __deepcopy__(self, memo):
+        other = DistributedStrategy()
+        object.__setattr__(other, "native", self.native.copy())
+        return other

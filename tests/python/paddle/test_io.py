@@ -1,0 +1,243 @@
+"""Readers, loaders, files and data sets."""
+import numpy as np
+import pytest
+
+import paddle
+import paddle.fluid as fluid
+from paddle import static
+
+
+def samples(n=10):
+    def reader():
+        for i in range(n):
+            yield np.full(3, i, "float32"), i % 2
+    return reader
+
+
+def feeds():
+    return [static.data("x", [None, 3], "float32"), static.data("y", [None, 1], "int64")]
+
+
+def check(batches, sizes=(4, 4, 2)):
+    assert [len(b["x"]) for b in batches] == list(sizes)
+    assert batches[1]["x"].dtype == np.float32 and batches[1]["y"].dtype == np.int64
+    assert batches[1]["y"].shape == (4, 1) and batches[1]["x"][0, 0] == 4
+
+
+@pytest.mark.parametrize("double_buffer", [True, False])
+def test_loader_of_sample_lists(double_buffer):
+    loader = paddle.io.DataLoader.from_generator(feed_list=feeds(), capacity=8, use_double_buffer=double_buffer)
+    loader.set_sample_list_generator(paddle.batch(samples(), 4), paddle.CPUPlace())
+    for _ in range(2):  # an epoch after the other
+        check([b[0] for b in loader()])
+    check([b[0] for b in loader])
+
+
+def test_loader_of_samples_drops_the_rest():
+    loader = paddle.io.DataLoader.from_generator(feed_list=feeds(), capacity=2)
+    loader.set_sample_generator(samples(), batch_size=4, places=paddle.CPUPlace())
+    check([b[0] for b in loader()], (4, 4))
+
+
+def test_loader_of_batches_as_lists():
+    loader = paddle.io.DataLoader.from_generator(feed_list=feeds(), capacity=2, return_list=True)
+    loader.set_batch_generator(lambda: iter([(np.ones((2, 3), "float32"), np.zeros((2, 1), "int64"))]), paddle.CPUPlace())
+    (x, y), = list(loader())
+    assert x.shape == (2, 3) and y.shape == (2, 1)
+
+
+def test_loader_that_is_started():
+    variables = feeds()
+    loader = fluid.io.DataLoader.from_generator(feed_list=variables, capacity=4, iterable=False)
+    loader.set_sample_list_generator(paddle.batch(samples(), 4))
+    total = paddle.sum(variables[0])
+    exe = static.Executor()
+    for _ in range(2):
+        loader.start()
+        sums = []
+        with pytest.raises(fluid.core.EOFException):
+            while True:
+                sums.append(float(exe.run(fetch_list=[total])[0]))
+        loader.reset()
+        assert sums == [18, 66, 51]
+
+
+def test_an_error_in_a_reader_arrives():
+    def broken():
+        yield np.zeros(3, "float32"), 0
+        raise KeyError("the file is gone")
+    loader = paddle.io.DataLoader.from_generator(feed_list=feeds(), capacity=2)
+    loader.set_sample_list_generator(paddle.batch(broken, 1))
+    with pytest.raises(KeyError, match="the file is gone"):
+        list(loader())
+
+
+def test_a_loader_can_be_left_early():
+    loader = paddle.io.DataLoader.from_generator(feed_list=feeds(), capacity=2)
+    loader.set_sample_list_generator(paddle.batch(samples(100000), 4))
+    for i, _ in enumerate(loader()):
+        if i == 3:
+            break
+
+
+def test_data_feeder():
+    feeder = fluid.DataFeeder(place=fluid.CPUPlace(), feed_list=feeds())
+    check([feeder.feed(data) for data in paddle.batch(samples(), batch_size=4)()])
+
+
+def test_reader_decorators():
+    reader = paddle.reader
+    numbers = lambda: iter(range(10))  # noqa: E731
+    assert list(reader.firstn(numbers, 3)()) == [0, 1, 2]
+    assert sorted(reader.shuffle(numbers, 4)()) == list(range(10))
+    assert list(reader.chain(numbers, numbers)()) == list(range(10)) * 2
+    assert list(reader.compose(numbers, numbers)())[3] == (3, 3)
+    assert list(reader.map_readers(lambda a, b: a + b, numbers, numbers)()) == [2 * i for i in range(10)]
+    assert list(reader.buffered(numbers, 2)()) == list(range(10))
+    assert list(reader.xmap_readers(lambda x: x * x, numbers, 4, 8, order=True)()) == [i * i for i in range(10)]
+    assert sorted(reader.xmap_readers(lambda x: x * x, numbers, 4, 8)()) == [i * i for i in range(10)]
+    assert list(reader.cache(numbers)()) == list(range(10))
+    with pytest.raises(ZeroDivisionError):
+        list(reader.xmap_readers(lambda x: 1 // x, numbers, 2, 4)())
+    with pytest.raises(reader.ComposeNotAligned):
+        list(reader.compose(numbers, reader.firstn(numbers, 3))())
+
+
+def test_loader_of_a_dataset():
+    class Squares(paddle.io.Dataset):
+        def __len__(self):
+            return 10
+
+        def __getitem__(self, i):
+            return np.full(3, i, "float32"), np.array([i % 2], "int64")
+    loader = paddle.io.DataLoader(Squares(), feed_list=feeds(), batch_size=4)
+    check([b[0] for b in loader])
+    assert len(loader) == 3
+    sampler = paddle.io.DistributedBatchSampler(Squares(), 2, num_replicas=3, rank=2)
+    assert list(sampler) == [[2, 5], [8, 1]]
+
+
+# ---- files ----
+def trained(tmp_path):
+    x, y = static.data("x", [None, 3], "float32"), static.data("y", [None, 1], "float32")
+    out = static.nn.fc(static.nn.batch_norm(static.nn.fc(x, 4)), 1)
+    loss = paddle.mean(paddle.square(out - y))
+    paddle.optimizer.Adam(0.1).minimize(loss)
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    feed = {"x": np.random.RandomState(0).randn(8, 3).astype("float32"), "y": np.ones((8, 1), "float32")}
+
+    def steps(n):
+        return [float(exe.run(feed=feed, fetch_list=[loss])[0]) for _ in range(n)]
+    return exe, feed, out, steps
+
+
+def test_save_and_load_go_on_where_they_stopped(tmp_path):
+    exe, feed, out, steps = trained(tmp_path)
+    steps(3)
+    static.save(static.default_main_program(), str(tmp_path / "model"))
+    want = steps(3)
+    with static.scope_guard(static.Scope()):
+        exe.run(static.default_startup_program())
+        static.load(static.default_main_program(), str(tmp_path / "model"), exe)
+        assert steps(3) == want
+    state = static.load_program_state(str(tmp_path / "model"))
+    assert state["fc_0.w_0"].shape == (3, 4)
+
+
+@pytest.mark.parametrize("filename", [None, "all"])
+def test_persistables_of_fluid(tmp_path, filename):
+    exe, feed, out, steps = trained(tmp_path)
+    steps(2)
+    fluid.io.save_persistables(exe, str(tmp_path / "dir"), static.default_main_program(), filename)
+    want = steps(2)
+    exe.run(static.default_startup_program())
+    fluid.io.load_persistables(exe, str(tmp_path / "dir"), static.default_main_program(), filename)
+    assert steps(2) == want
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["static", "fluid"])
+def test_inference_model(tmp_path, old):
+    exe, feed, out, steps = trained(tmp_path)
+    steps(2)
+    x = static.default_main_program().global_block().var("x")
+    test = static.default_main_program().clone(for_test=True)
+    want, = exe.run(test, feed={"x": feed["x"], "y": feed["y"]}, fetch_list=[out])
+    path = str(tmp_path / "infer")
+    if old:
+        fluid.io.save_inference_model(path, ["x"], [out], exe)
+    else:
+        static.save_inference_model(path, [x], [out], exe)
+    with static.scope_guard(static.Scope()):
+        load = fluid.io.load_inference_model if old else static.load_inference_model
+        program, names, targets = load(path, exe)
+        assert names == ["x"]
+        got, = exe.run(program, feed={names[0]: feed["x"]}, fetch_list=targets)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    with pytest.raises(paddle.FleetXError, match="inputs x"):
+        static.save_inference_model(path, [], [out], exe)
+
+
+def test_paddle_save_and_load(tmp_path):
+    value = {"w": np.arange(6, dtype="float32").reshape(2, 3), "epoch": 3, "inner": {"b": np.array([1], "int64"), "s": "t"}}
+    paddle.save(value, str(tmp_path / "f.pdparams"))
+    got = paddle.load(str(tmp_path / "f.pdparams"))
+    np.testing.assert_array_equal(got["w"], value["w"])
+    assert got["epoch"] == 3 and got["inner"]["s"] == "t" and got["inner"]["b"].dtype == np.int64
+
+
+def test_damaged_files_are_refused(tmp_path):
+    path = tmp_path / "bad.pdparams"
+    path.write_bytes(b"\x80\x04not ours")
+    with pytest.raises(paddle.FleetXError):
+        paddle.load(str(path))
+
+
+# ---- data sets ----
+def test_data_sets_that_are_made_up_say_so(capfd, monkeypatch, tmp_path):
+    from paddle.dataset import common
+    monkeypatch.setattr(common, "DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(common, "_announced", set())
+    features, price = next(paddle.dataset.uci_housing.train()())
+    assert features.shape == (13,) and price.shape == (1,)
+    ids = paddle.dataset.imdb.word_dict()
+    words, label = next(paddle.dataset.imdb.train(ids)())
+    assert label == 0 and max(words) < len(ids)
+    errors = capfd.readouterr().err
+    assert errors.count("MADE-UP") == 2 and "uci_housing" in errors and "imdb" in errors
+
+
+def test_real_files_are_read(monkeypatch, tmp_path, capfd):
+    import gzip
+    import struct
+    from paddle.dataset import common
+    monkeypatch.setattr(common, "DATA_HOME", str(tmp_path))
+    (tmp_path / "mnist").mkdir()
+    (tmp_path / "uci_housing").mkdir()
+    with gzip.open(tmp_path / "mnist" / "train-images-idx3-ubyte.gz", "wb") as f:
+        f.write(struct.pack(">IIII", 0x803, 2, 28, 28) + bytes([0, 255] * 784))
+    with gzip.open(tmp_path / "mnist" / "train-labels-idx1-ubyte.gz", "wb") as f:
+        f.write(struct.pack(">II", 0x801, 2) + bytes([7, 3]))
+    got = list(paddle.dataset.mnist.train()())
+    assert [label for _, label in got] == [7, 3] and got[0][0][:2].tolist() == [-1.0, 1.0]
+    (tmp_path / "uci_housing" / "housing.data").write_text("\n".join(" ".join(str(r * c) for c in range(14)) for r in range(10)))
+    assert len(list(paddle.dataset.uci_housing.train()())) == 8
+    assert "MADE-UP" not in capfd.readouterr().err
+
+
+def test_matlab_numbers(tmp_path):
+    import struct
+    import zlib
+    from paddle.dataset import matlab
+
+    def element(kind, content):
+        return struct.pack("<II", kind, len(content)) + content + b"\0" * (-len(content) % 8)
+    matrix = element(14, element(6, struct.pack("<II", 9, 0)) + element(5, struct.pack("<ii", 1, 3)) +
+                     element(1, b"labels") + element(2, bytes([5, 6, 7])))
+    packed = zlib.compress(matrix)
+    path = tmp_path / "labels.mat"
+    path.write_bytes(b" " * 124 + b"\x00\x01IM" + struct.pack("<II", 15, len(packed)) + packed)
+    assert matlab.load(str(path))["labels"].tolist() == [5, 6, 7]
+    path.write_bytes(b"nothing")
+    with pytest.raises(paddle.FleetXError):
+        matlab.load(str(path))

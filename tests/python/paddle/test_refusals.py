@@ -1,0 +1,60 @@
+"""What is not here says so."""
+import subprocess
+import sys
+
+import pytest
+
+import paddle
+import paddle.fluid as fluid
+
+
+@pytest.mark.parametrize("path, words", [
+    ("paddle.nn.LSTM", "TransformerEncoder"), ("paddle.static.nn.while_loop", "paddle.where"),
+    ("paddle.fluid.layers.While", "where"), ("paddle.fluid.dygraph", "static"), ("paddle.jit", "enable_static"),
+    ("paddle.fluid.layers.dynamic_lstm", "TransformerEncoder"), ("paddle.fluid.DatasetFactory", "DataLoader"),
+    ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.einsum", "matmul"),
+    ("paddle.distributed.spawn", "fleetrun"), ("paddle.distributed.fleet.MultiSlotDataGenerator", "DataLoader"),
+    ("paddle.dataset.cifar", "DataLoader"), ("paddle.nn.functional.ctc_loss", "cross_entropy")])
+def test_refused_names_name_the_nearest_thing(path, words):
+    module, name = path.rsplit(".", 1)
+    __import__(module)
+    with pytest.raises(AttributeError) as error:
+        getattr(sys.modules[module], name)
+    assert f"{path} exists in PaddlePaddle but not in FleetX" in str(error.value) and words in str(error.value)
+    assert isinstance(error.value, NotImplementedError)
+
+
+def test_a_misspelt_name_gets_a_hint():
+    with pytest.raises(AttributeError, match="did you mean .*matmul"):
+        paddle.matmull
+    assert not hasattr(fluid.layers, "nothing_like_this")
+
+
+@pytest.mark.parametrize("call", [
+    lambda: paddle.disable_static(), lambda: paddle.static.device_guard("gpu:1"), lambda: paddle.optimizer.Adamax(0.1),
+    lambda: paddle.nn.functional.interpolate(paddle.static.data("x", [1, 1, 2, 2]), scale_factor=1.5),
+    lambda: paddle.static.Executor().train_from_dataset()])
+def test_refused_calls(call):
+    with pytest.raises(NotImplementedError):
+        call()
+
+
+def test_another_paddle_is_not_hidden(tmp_path):
+    import os
+    (tmp_path / "paddle").mkdir()
+    (tmp_path / "paddle" / "__init__.py").write_text("")
+    environment = dict(os.environ, PYTHONPATH=os.environ["PYTHONPATH"] + os.pathsep + str(tmp_path))
+    got = subprocess.run([sys.executable, "-c", "import paddle"], env=environment, capture_output=True, text=True)
+    assert got.returncode != 0 and "FLEETX_SHADOW_PADDLE=1" in got.stderr and str(tmp_path) in got.stderr
+    environment["FLEETX_SHADOW_PADDLE"] = "1"
+    subprocess.run([sys.executable, "-c", "import paddle; paddle.nn"], env=environment, check=True)
+
+
+def test_import_is_quick():
+    import time
+    seconds = []
+    for _ in range(3):
+        begin = time.time()
+        subprocess.run([sys.executable, "-c", "import paddle, fleetx"], check=True)
+        seconds.append(time.time() - begin)
+    assert min(seconds) < 1.0  # 0.3 s on an idle machine, see docs/python.md
