@@ -102,6 +102,39 @@ Work Communicator::start(const Call& call) {
   return lane_.start([this, call, step = step_.load()] { execute(call, next_number_++, step); });
 }
 
+int64_t Communicator::post(const Call& call) {
+  const std::scoped_lock lock(posted_mutex_);
+  posted_.emplace(next_posted_, start(call));
+  return next_posted_++;
+}
+
+void Communicator::await(int64_t number) {
+  Work work;
+  {
+    const std::scoped_lock lock(posted_mutex_);
+    const auto it = posted_.find(number);
+    FLEETX_CHECK(it != posted_.end(), "call ", number, " was not posted, or is awaited already");
+    work = it->second;
+    posted_.erase(it);
+  }
+  work.wait();
+}
+
+void Communicator::settle() noexcept {
+  std::map<int64_t, Work> left;
+  {
+    const std::scoped_lock lock(posted_mutex_);
+    left.swap(posted_);
+  }
+  for (const auto& [number, work] : left) {
+    try {
+      work.wait();
+    } catch (const std::exception&) {
+      // Whoever gave up has an error of his own, and the group says this one again.
+    }
+  }
+}
+
 void Communicator::execute(const Call& call, int64_t number, int64_t step) {
   if (dead_)
     fail(Error::Kind::kComm, str(to_string(call), " on rank ", rank_,

@@ -17,7 +17,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,6 +100,11 @@ class Communicator {
   void run(const Call& call);
   // Memory of the call must stay until it is done. Runs on a thread of the communicator.
   [[nodiscard]] Work start(const Call& call);
+  // The same for a caller that can keep only a number. Every number is awaited once; who gives up
+  // before, and wants to free memory of his calls, settles all of them (errors are not thrown).
+  int64_t post(const Call& call);
+  void await(int64_t number);
+  void settle() noexcept;
 
   void all_reduce(void* data, int64_t count, DType dtype, ReduceOp op = ReduceOp::kSum);
   void reduce_scatter(const void* in, void* out, int64_t count, DType dtype,
@@ -167,6 +174,9 @@ class Communicator {
   std::atomic<int64_t> next_number_ = 0;
   std::vector<std::pair<std::string, int>> groups_made_;
   std::optional<std::string> dead_;  // what killed it
+  std::mutex posted_mutex_;
+  std::map<int64_t, Work> posted_;
+  int64_t next_posted_ = 0;
   Lane lane_;
 };
 
