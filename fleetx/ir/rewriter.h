@@ -16,13 +16,13 @@ class Rewriter {
 
   struct NewOp {
     std::string type;
-    std::vector<std::pair<std::string, Names>> inputs;  // by slot name
-    std::vector<std::pair<std::string, Names>>
-        outputs;  // variables that are not there yet are made
-    Attrs attrs;
+    std::vector<std::pair<std::string, Names>> inputs = {};  // by slot name
+    // Variables that are not there yet are made.
+    std::vector<std::pair<std::string, Names>> outputs = {};
+    Attrs attrs = {};
     Role role = Role::kForward;
-    std::string name;
-    Loc loc;
+    std::string name = "";
+    Loc loc = {};
   };
 
   explicit Rewriter(Program& program) : p_(program) {}

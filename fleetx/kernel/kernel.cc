@@ -1,5 +1,7 @@
 #include "fleetx/kernel/kernel.h"
 
+#include "fleetx/comm/groups.h"
+
 namespace fleetx::kernel {
 namespace {
 
@@ -19,14 +21,13 @@ size_t Desc::bytes() const {
 }
 
 Prepare::Prepare(const ir::Op& op, std::vector<Desc> inputs, std::vector<Desc> outputs,
-                 uint64_t seed, Without without)
+                 const Setting& setting)
     : op_(op),
       in_(std::move(inputs)),
       out_(std::move(outputs)),
       wanted_(in_.size()),
       made_(out_.size()),
-      seed_(seed),
-      without_(without) {}
+      setting_(setting) {}
 
 int Prepare::input_position(std::string_view slot, size_t i) const {
   const int s = op_.def->input_index(slot);
@@ -81,6 +82,21 @@ Slot Prepare::scratch(size_t bytes) {
   return {static_cast<int>(in_.size() + out_.size() + scratch_.size()) - 1};
 }
 
+comm::Communicator& Prepare::group(std::string_view name) const {
+  FLEETX_CHECK(setting_.groups != nullptr);
+  return setting_.groups->at(name);
+}
+
+Slot Prepare::bucket(std::string_view slot, comm::Communicator& group, size_t tail) {
+  Bucket bucket{.group = &group, .tail = tail};
+  for (size_t i = 0; i < count(slot); ++i) {
+    bucket.inputs.push_back(input_as_is(slot, i).index);
+    bucket.bytes += align_up(in(slot, i).bytes());
+  }
+  buckets_.push_back(bucket);
+  return {bucket.inputs.front()};
+}
+
 RandomStream Prepare::random_stream() const {
   const auto own = op_.attrs.find("seed");
   const int64_t given = own == op_.attrs.end() ? 0 : own->second.as<int64_t>();
@@ -88,7 +104,7 @@ RandomStream Prepare::random_stream() const {
   const std::string& output = op_.outputs.front().front();
   const std::string_view name =
       std::string_view(output).substr(0, output.find(ir::kRecomputeSuffix));
-  return {given != 0 ? static_cast<uint64_t>(given) : seed_, stable_hash(name)};
+  return {given != 0 ? static_cast<uint64_t>(given) : setting_.seed, stable_hash(name)};
 }
 
 }  // namespace fleetx::kernel

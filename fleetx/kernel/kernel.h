@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,12 @@
 #include "fleetx/ir/program.h"
 #include "fleetx/tensor/buffer.h"
 #include "fleetx/tensor/layout.h"
+
+// Only the kernels that compute together need to see them (comm/groups.h).
+namespace fleetx::comm {
+class Communicator;
+class Groups;
+}  // namespace fleetx::comm
 
 namespace fleetx::kernel {
 
@@ -69,10 +76,27 @@ struct Without {
   bool winograd = false;  // convolutions by their definition only
 };
 
+// What a plan is made with, the same for all its kernels.
+struct Setting {
+  uint64_t seed = 0;  // of the program
+  Without without = {};
+  std::shared_ptr<const comm::Groups> groups = nullptr;
+};
+
+// Inputs that lie next to each other, in this order, in memory of a group of ranks, and nothing
+// else ever does: the op that computes one of them writes it there. Each begins on a 64-byte
+// boundary; room between them is zero. `tail` bytes follow.
+struct Bucket {
+  comm::Communicator* group = nullptr;
+  std::vector<int> inputs = {};  // places among all inputs of the op
+  size_t bytes = 0;              // without the tail
+  size_t tail = 0;
+};
+
 class Prepare {
  public:
-  Prepare(const ir::Op& op, std::vector<Desc> inputs, std::vector<Desc> outputs, uint64_t seed,
-          Without without);
+  Prepare(const ir::Op& op, std::vector<Desc> inputs, std::vector<Desc> outputs,
+          const Setting& setting);
 
   const ir::Op& op() const { return op_; }
   template <class T>
@@ -98,10 +122,15 @@ class Prepare {
   Slot output(std::string_view slot, size_t i = 0) { return output(slot, i, Layout::plain()); }
   Slot output(std::string_view slot, size_t i, const Layout& made);
   std::vector<Slot> outputs(std::string_view slot);
+  // All inputs of a list, as they are, in one bucket; the first slot is where it begins. The op
+  // must also write them, and does so in place.
+  Slot bucket(std::string_view slot, comm::Communicator& group, size_t tail);
   // Memory that this kernel may use during run; it keeps nothing from one run to the next.
   Slot scratch(size_t bytes);
 
-  const Without& without() const { return without_; }
+  const Without& without() const { return setting_.without; }
+  // The group of ranks of this name; unknown: kInvalidArgument.
+  comm::Communicator& group(std::string_view name) const;
   // Seed and stream of this op's random numbers: op attribute `seed`, else the program's; name of
   // its first output.
   RandomStream random_stream() const;
@@ -111,6 +140,7 @@ class Prepare {
   const std::vector<Layout>& wanted_layouts() const { return wanted_; }
   const std::vector<Layout>& made_layouts() const { return made_; }
   const std::vector<size_t>& scratch_bytes() const { return scratch_; }
+  const std::vector<Bucket>& buckets() const { return buckets_; }
 
  private:
   int input_position(std::string_view slot, size_t i) const;
@@ -120,8 +150,8 @@ class Prepare {
   std::vector<Desc> in_, out_;
   std::vector<Layout> wanted_, made_;
   std::vector<size_t> scratch_;
-  uint64_t seed_;
-  Without without_;
+  std::vector<Bucket> buckets_;
+  const Setting& setting_;
 };
 
 // The pointers of one step: inputs, outputs, scratch.

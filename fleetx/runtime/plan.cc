@@ -82,7 +82,9 @@ const void* Plan::address(int value) const {
       storages_[static_cast<size_t>(values_[static_cast<size_t>(value)].storage)];
   switch (storage.region) {
     case Region::kArena: return static_cast<const char*>(arena_.data()) + storage.block.offset;
-    case Region::kBucket: return static_cast<const char*>(bucket_.data()) + storage.block.offset;
+    case Region::kBucket:
+      return static_cast<const char*>(buckets_[static_cast<size_t>(storage.bucket)].memory.get()) +
+             storage.block.offset;
     case Region::kFeed: return feed_data_[static_cast<size_t>(feed_index(storage.var))];
     case Region::kScope: return held_.at(storage.var).raw();
   }
@@ -108,6 +110,11 @@ void Plan::copy_fetches() {
         dense[static_cast<size_t>(rows.ids[r]) * width + c] +=
             rows.values[static_cast<size_t>(r) * width + c];
   }
+}
+
+size_t Plan::bucket_bytes() const {
+  return std::accumulate(buckets_.begin(), buckets_.end(), size_t{0},
+                         [](size_t sum, const BucketMemory& b) { return sum + b.bytes; });
 }
 
 size_t Plan::fetch_bytes() const {
@@ -163,7 +170,7 @@ std::string Plan::table() const {
       << steps_.size() << " steps, " << reorders() << " reorders, " << std::setprecision(3)
       << flops() / 1e9 << " GFLOP\n";
   out << "memory: peak " << mib(peak_bytes()) << " = arena " << mib(arena_bytes_) << " (at least "
-      << mib(live_bytes_) << " are alive at once) + gradients " << mib(bucket_bytes_)
+      << mib(live_bytes_) << " are alive at once) + gradient buckets " << mib(bucket_bytes())
       << " + parameters and state " << mib(scope_bytes_) << " + fetched " << mib(fetch_bytes())
       << '\n';
   out << "made in " << std::setprecision(3) << seconds_to_make() << " s:";

@@ -18,7 +18,7 @@ namespace fleetx::runtime {
 
 enum class Region : uint8_t {
   kArena,   // activations and scratch, reused within the step
-  kBucket,  // gradients of parameters, next to each other in the order backward makes them
+  kBucket,  // gradients that workers reduce together, next to each other in memory of their group
   kScope,   // parameters and state
   kFeed,    // the user's memory
 };
@@ -35,6 +35,14 @@ struct Storage {
   Region region = Region::kArena;
   Block block;
   std::string var;  // kScope and kFeed: whose memory
+  int bucket = -1;  // kBucket: which one; block.offset is the place in it
+};
+
+// Memory from the group's communicator; stays for the life of the plan.
+struct BucketMemory {
+  comm::Communicator* group = nullptr;
+  size_t bytes = 0;
+  std::shared_ptr<void> memory;
 };
 
 struct Step {
@@ -85,11 +93,12 @@ class Plan {
   const void* address(int value) const;
   size_t arena_bytes() const { return arena_bytes_; }
   size_t live_bytes() const { return live_bytes_; }  // lower bound for the arena
-  size_t bucket_bytes() const { return bucket_bytes_; }
+  const std::vector<BucketMemory>& buckets() const { return buckets_; }
+  size_t bucket_bytes() const;
   size_t scope_bytes() const { return scope_bytes_; }
   size_t fetch_bytes() const;
   // All memory that running this plan needs, the user's feeds not counted.
-  size_t peak_bytes() const { return arena_bytes_ + bucket_bytes_ + scope_bytes_ + fetch_bytes(); }
+  size_t peak_bytes() const { return arena_bytes_ + bucket_bytes() + scope_bytes_ + fetch_bytes(); }
   double flops() const;
   int reorders() const;
   const std::vector<passes::Report>& passes() const { return passes_; }
@@ -104,6 +113,12 @@ class Plan {
   void copy_fetches();
 
   ir::Program program_;
+  // Kernels may have calls under way in the groups, on the memory here: they are destroyed first.
+  std::shared_ptr<const comm::Groups> groups_;
+  std::vector<BucketMemory> buckets_;
+  Buffer arena_;
+  // Tensors of the scope: they stay alive as long as the plan points at them.
+  std::map<std::string, Tensor> held_;
   std::vector<Value> values_;
   std::vector<Storage> storages_;
   std::vector<Step> steps_;
@@ -115,10 +130,7 @@ class Plan {
   std::vector<Tensor> fetched_;
   std::vector<passes::Report> passes_;
   std::vector<PhaseTime> phases_;
-  Buffer arena_, bucket_;
-  // Tensors of the scope: they stay alive as long as the plan points at them.
-  std::map<std::string, Tensor> held_;
-  size_t arena_bytes_ = 0, live_bytes_ = 0, bucket_bytes_ = 0, scope_bytes_ = 0;
+  size_t arena_bytes_ = 0, live_bytes_ = 0, scope_bytes_ = 0;
 };
 
 }  // namespace fleetx::runtime

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "fleetx/base/names.h"
+#include "fleetx/comm/groups.h"
 #include "fleetx/ir/infer.h"
 #include "fleetx/ir/transform.h"
 #include "fleetx/kernel/reorder.h"
@@ -43,6 +44,10 @@ class Planner {
           const PlanOptions& options)
       : scope_(scope), feeds_(feeds), fetch_(fetch), options_(options) {
     plan_->program_ = program;
+    plan_->groups_ = options.groups ? options.groups : comm::process_groups();
+    setting_ = {.seed = program.seed(),
+                .without = {.layout = skipped("layout"), .winograd = skipped("winograd")},
+                .groups = plan_->groups_};
   }
 
   std::unique_ptr<Plan> make() {
@@ -267,8 +272,7 @@ class Planner {
       }
     }
     check_arg(op.def->make_kernel != nullptr, ir::describe(op), "has no kernel");
-    kernel::Prepare prepare(op, ins, outs, plan_->program_.seed(),
-                            {.layout = skipped("layout"), .winograd = skipped("winograd")});
+    kernel::Prepare prepare(op, ins, outs, setting_);
     Step step;
     step.label = op.type();
     step.description = ir::describe(op);
@@ -311,9 +315,27 @@ class Planner {
       plan_->storages_.push_back(storage);
       step.scratch.push_back(static_cast<int>(plan_->storages_.size()) - 1);
     }
+    for (const kernel::Bucket& bucket : prepare.buckets()) add_bucket(bucket, step);
     plan_->steps_.push_back(std::move(step));
     ops_.push_back({at, &op});
     for (const auto& [made, home] : write_back) add_reorder(made, home);
+  }
+
+  // Gradients are born in their bucket: their only memory, from the op that computes them on. What
+  // has its place already (state, what is fed) stays there, and then the others do so too.
+  void add_bucket(const kernel::Bucket& bucket, const Step& step) {
+    for (const int input : bucket.inputs)
+      if (storage_of(step.inputs[static_cast<size_t>(input)]).region != Region::kArena) return;
+    const int number = static_cast<int>(plan_->buckets_.size());
+    size_t end = 0;
+    for (const int input : bucket.inputs) {
+      Storage& storage = storage_of(step.inputs[static_cast<size_t>(input)]);
+      storage.region = Region::kBucket;
+      storage.bucket = number;
+      storage.block.offset = end;
+      end += align_up(storage.block.bytes);
+    }
+    plan_->buckets_.push_back({bucket.group, end + bucket.tail, nullptr});
   }
 
   int output_value(const Op& op, const std::string& name, const Desc& desc,
@@ -399,7 +421,6 @@ class Planner {
 
   // ---- memory ----
   void assign_memory() {
-    place_gradients();
     std::vector<bool> in_use(plan_->storages_.size(), false);
     for (const Step& step : plan_->steps_) {
       for (const int v : step.inputs)
@@ -408,46 +429,15 @@ class Planner {
         in_use[static_cast<size_t>(plan_->values_[static_cast<size_t>(v)].storage)] = true;
       for (const int s : step.scratch) in_use[static_cast<size_t>(s)] = true;
     }
-    std::vector<Block*> arena, bucket;
+    std::vector<Block*> arena;
     for (size_t s = 0; s < plan_->storages_.size(); ++s) {
       Storage& storage = plan_->storages_[s];
       if (!in_use[s]) continue;
       if (storage.region == Region::kArena) arena.push_back(&storage.block);
-      if (storage.region == Region::kBucket) bucket.push_back(&storage.block);
       if (storage.region == Region::kScope) plan_->scope_bytes_ += storage.block.bytes;
     }
     plan_->arena_bytes_ = pack(arena, skipped("memory") ? Packing::kNoReuse : Packing::kReuse);
     plan_->live_bytes_ = live_peak(arena);
-    // Reverse order of readiness is the order in which backward makes them.
-    std::stable_sort(bucket.begin(), bucket.end(),
-                     [](const Block* a, const Block* b) { return a->first < b->first; });
-    for (Block* block : bucket) {
-      block->offset = plan_->bucket_bytes_;
-      plan_->bucket_bytes_ += align_up(block->bytes);
-    }
-  }
-
-  // Gradients that live until backward is done are born in their bucket: the value that the update
-  // reads, in the layout of its parameter. Those whose parameter is updated earlier hand their
-  // memory on, in the arena.
-  void place_gradients() {
-    int backward_end = -1;
-    for (size_t s = 0; s < plan_->steps_.size(); ++s)
-      if (plan_->steps_[s].role == ir::Role::kBackward) backward_end = static_cast<int>(s);
-    for (const ir::VarInfo* v : plan_->program_.vars()) {
-      const auto of = v->attrs.find("grad_of");
-      const auto place = places_.find(v->name);
-      if (of == v->attrs.end() || place == places_.end() || v->type.kind != ir::VarKind::kDense)
-        continue;
-      const auto param = places_.find(of->second.as<std::string>());
-      int value = place->second.home;
-      if (param != places_.end())
-        for (const int copy : place->second.copies)
-          if (desc_of(copy).layout == desc_of(param->second.home).layout) value = copy;
-      Storage& storage = storage_of(value);
-      if (storage.region == Region::kArena && storage.block.last > backward_end)
-        storage.region = Region::kBucket;
-    }
   }
 
   // ---- bind ----
@@ -455,7 +445,8 @@ class Planner {
     for (Storage& storage : plan_->storages_)
       if (storage.region == Region::kScope) provide(storage.var);
     plan_->arena_ = Buffer::allocate(plan_->arena_bytes_);
-    plan_->bucket_ = Buffer::allocate(plan_->bucket_bytes_);
+    for (BucketMemory& bucket : plan_->buckets_)
+      bucket.memory = bucket.group->allocate(bucket.bytes);
     for (const auto& [name, type] : feeds_) plan_->feeds_.push_back(name);
     plan_->feed_uses_.resize(plan_->feeds_.size());
     plan_->feed_data_.resize(plan_->feeds_.size(), nullptr);
@@ -497,7 +488,10 @@ class Planner {
   void* pointer(const Storage& storage) {
     switch (storage.region) {
       case Region::kArena: return static_cast<char*>(plan_->arena_.data()) + storage.block.offset;
-      case Region::kBucket: return static_cast<char*>(plan_->bucket_.data()) + storage.block.offset;
+      case Region::kBucket:
+        return static_cast<char*>(
+                   plan_->buckets_[static_cast<size_t>(storage.bucket)].memory.get()) +
+               storage.block.offset;
       case Region::kScope: return scope_.find(storage.var)->raw();
       case Region::kFeed: return nullptr;
     }
@@ -509,6 +503,7 @@ class Planner {
   const Names& fetch_;
   const PlanOptions& options_;
   std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
+  kernel::Setting setting_;
   std::map<std::string, ir::TensorType> types_;
   std::map<std::string, Place> places_;
   ir::Role role_ = ir::Role::kForward;          // of the op that is being prepared
