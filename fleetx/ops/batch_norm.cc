@@ -8,6 +8,9 @@
 //   dx = scale * inv_std * (g - dbias / M - (x - mean) * inv_std * dscale / M)   (batch statistics)
 //   dx = scale * inv_std * g                                                    (global statistics)
 // The sign that relu saw is computed again from x: cheaper than reading out.
+// With a `group` the batch is that of all its ranks: sums over a channel, and M, are theirs
+// together; dscale and dbias stay those of this rank, to be averaged like all gradients.
+#include "fleetx/comm/groups.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/normalize.h"
 
@@ -53,6 +56,7 @@ void grad(ir::Grad& g) {
                               {"dout", g.dout("out")}},
                              {{"epsilon", g.attr<double>("epsilon")},
                               {"use_global_stats", global},
+                              {"group", g.attr<std::string>("group")},
                               {"act", g.attr<std::string>("act")}},
                              dests);
   for (const auto* slot : {"x", "scale", "bias"})
@@ -62,6 +66,43 @@ void grad(ir::Grad& g) {
 ir::Cost cost(const ir::Infer& c) {
   return {.flops = 7.0 * static_cast<double>(c.in("x").shape.numel())};
 }
+
+// Two numbers per channel of every rank of a group, and over how many values they were taken.
+class GroupSums {
+ public:
+  GroupSums(kernel::Prepare& p, const Channels& c, bool wanted) : channels_(c.channels) {
+    const auto name = p.attr<std::string>("group");
+    if (!wanted || name.empty()) return;
+    group_ = &p.group(name);
+    own_ = p.scratch(static_cast<size_t>(size()) * 8);
+    all_ = p.scratch(static_cast<size_t>(size() * group_->size()) * 8);
+  }
+  explicit operator bool() const { return group_ != nullptr; }
+
+  // measure(channel, first, second) writes the numbers of this rank.
+  template <class Measure>
+  void exchange(const kernel::Run& r, int64_t count, const Measure& measure) const {
+    auto* own = r.out<double>(own_);
+    for (int64_t c = 0; c < channels_; ++c) measure(c, own + 2 * c, own + 2 * c + 1);
+    own[2 * channels_] = static_cast<double>(count);
+    group_->all_gather(own, r.out<double>(all_), size(), f64);
+  }
+  // body(first, second, count) for every rank, in order.
+  template <class Body>
+  void for_each(const kernel::Run& r, int64_t channel, const Body& body) const {
+    for (int rank = 0; rank < group_->size(); ++rank) {
+      const double* of = r.in<double>(all_) + rank * size();
+      body(of[2 * channel], of[2 * channel + 1], of[2 * channels_]);
+    }
+  }
+
+ private:
+  int64_t size() const { return 2 * channels_ + 1; }
+
+  int64_t channels_;
+  comm::Communicator* group_ = nullptr;
+  kernel::Slot own_, all_;
+};
 
 // Mean of every strip and sum of squared distances from it. Summed as distances from the first row:
 // one walk, and nothing cancels.
@@ -101,7 +142,8 @@ class BatchNorm final : public kernel::Kernel {
         saved_mean_(p.output("saved_mean")),
         saved_inv_std_(p.output("saved_inv_std")),
         partial_(p.scratch(static_cast<size_t>(2 * strips_.pieces() * c_.padded()) * 4)),
-        coefficients_(p.scratch(static_cast<size_t>(3 * c_.padded()) * 4)) {}
+        coefficients_(p.scratch(static_cast<size_t>(3 * c_.padded()) * 4)),
+        others_(p, c_, !global_) {}
 
   void run(const kernel::Run& r) override {
     // Channels of the padding get zero coefficients, so that out is zero there too.
@@ -115,7 +157,13 @@ class BatchNorm final : public kernel::Kernel {
     };
     const auto measure = measure_strips(n.x, r.out<float>(partial_), padded);
     const auto run_with = [&](const auto& apply) {
-      if (!global_) return strips_.sweep(measure, settle, apply);
+      if (!global_ && !others_) return strips_.sweep(measure, settle, apply);
+      if (others_) {
+        strips_.for_each(measure);
+        others_.exchange(r, c_.per_channel(), [&](int64_t c, double* mean, double* variance) {
+          combine_strips(r, c, mean, variance);
+        });
+      }
       settle(0, c_.channels);
       strips_.for_each(apply);
     };
@@ -131,7 +179,7 @@ class BatchNorm final : public kernel::Kernel {
     double mean = r.in<float>(mean_)[c], variance = r.in<float>(variance_)[c];
     double new_mean = mean, new_variance = variance;
     if (!global_) {
-      combine(r, c, &mean, &variance);
+      others_ ? combine_ranks(r, c, &mean, &variance) : combine_strips(r, c, &mean, &variance);
       new_mean = momentum_ * new_mean + (1 - momentum_) * mean;
       new_variance = momentum_ * new_variance + (1 - momentum_) * variance;
     }
@@ -144,7 +192,19 @@ class BatchNorm final : public kernel::Kernel {
     bias[c] = r.in<float>(bias_)[c];
   }
   // Chan, Golub, LeVeque: the variance of the whole from those of its parts.
-  void combine(const kernel::Run& r, int64_t channel, double* mean, double* variance) const {
+  void combine_ranks(const kernel::Run& r, int64_t channel, double* mean, double* variance) const {
+    double sum = 0, squares = 0, total = 0;
+    others_.for_each(r, channel, [&](double m, double, double count) {
+      sum += count * m;
+      total += count;
+    });
+    *mean = sum / total;
+    others_.for_each(r, channel, [&](double m, double v, double count) {
+      squares += count * (v + (m - *mean) * (m - *mean));
+    });
+    *variance = squares / total;
+  }
+  void combine_strips(const kernel::Run& r, int64_t channel, double* mean, double* variance) const {
     const float* partial = r.in<float>(partial_) + channel;
     const int64_t padded = c_.padded(), pieces = strips_.pieces();
     double sum = 0, squares = 0;
@@ -167,6 +227,7 @@ class BatchNorm final : public kernel::Kernel {
   float floor_;
   kernel::Slot x_, scale_, bias_, mean_, variance_, out_, mean_out_, variance_out_, saved_mean_,
       saved_inv_std_, partial_, coefficients_;
+  GroupSums others_;
 };
 
 // dscale and dbias are outputs of their own; where nobody wants them their sums are needed still.
@@ -202,7 +263,8 @@ class BatchNormGrad final : public kernel::Kernel {
         dscale_(p.output("dscale")),
         dbias_(p.output("dbias")),
         partial_(p.scratch(static_cast<size_t>(2 * strips_.pieces() * c_.padded()) * 4)),
-        coefficients_(p.scratch(static_cast<size_t>(5 * c_.padded()) * 4)) {}
+        coefficients_(p.scratch(static_cast<size_t>(5 * c_.padded()) * 4)),
+        others_(p, c_, !global_) {}
 
   void run(const kernel::Run& r) override { relu_ ? run_as<true>(r) : run_as<false>(r); }
   std::string_view implementation() const override { return "own:channels"; }
@@ -243,9 +305,13 @@ class BatchNormGrad final : public kernel::Kernel {
         store<false>(dx + i, T(g * scale + (away * load<T>(k + l) + load<T>(c + l))));
       });
     };
-    if (dx_ && !global_) return strips_.sweep(measure, settle, apply);
-    if (dscale_ || dbias_) {
+    if (dx_ && !global_ && !others_) return strips_.sweep(measure, settle, apply);
+    if (dscale_ || dbias_ || others_) {
       strips_.for_each(measure);
+      if (others_)
+        others_.exchange(r, c_.per_channel(), [&](int64_t c, double* sum, double* with_x) {
+          sum_strips(r, c, sum, with_x);
+        });
       settle(0, c_.channels);
     }
     if (dx_) strips_.for_each(apply);
@@ -258,20 +324,33 @@ class BatchNormGrad final : public kernel::Kernel {
     return away * factor + bias > 0 ? dout : T{};
   }
 
-  void settle_channel(const kernel::Run& r, int64_t c, const float* factor, float* from_x,
-                      float* constant) const {
+  void sum_strips(const kernel::Run& r, int64_t c, double* sum, double* with_x) const {
     const int64_t padded = c_.padded();
     const float* partial = r.in<float>(partial_) + c;
-    double sum = 0, with_x = 0;
+    *sum = *with_x = 0;
     for (int64_t i = 0; i < strips_.pieces(); ++i) {
-      sum += partial[2 * i * padded];
-      with_x += partial[(2 * i + 1) * padded];
+      *sum += partial[2 * i * padded];
+      *with_x += partial[(2 * i + 1) * padded];
     }
+  }
+
+  void settle_channel(const kernel::Run& r, int64_t c, const float* factor, float* from_x,
+                      float* constant) const {
+    double sum = 0, with_x = 0;
+    sum_strips(r, c, &sum, &with_x);
     const double inv_std = r.in<float>(inv_std_)[c];
-    const auto count = static_cast<double>(c_.per_channel());
+    auto count = static_cast<double>(c_.per_channel());
     if (dscale_) r.out<float>(dscale_)[c] = static_cast<float>(with_x * inv_std);
     if (dbias_) r.out<float>(dbias_)[c] = static_cast<float>(sum);
     if (global_) return;
+    if (others_) {
+      sum = with_x = count = 0;
+      others_.for_each(r, c, [&](double more, double more_with_x, double more_values) {
+        sum += more;
+        with_x += more_with_x;
+        count += more_values;
+      });
+    }
     constant[c] = static_cast<float>(-factor[c] * sum / count);
     from_x[c] = static_cast<float>(-factor[c] * inv_std * inv_std * with_x / count);
   }
@@ -282,6 +361,7 @@ class BatchNormGrad final : public kernel::Kernel {
   bool global_, relu_;
   kernel::Slot x_, scale_, bias_, mean_, inv_std_, dout_, dx_, dscale_, dbias_, partial_,
       coefficients_;
+  GroupSums others_;
 };
 
 FLEETX_OP(batch_norm)
@@ -300,6 +380,7 @@ FLEETX_OP(batch_norm)
     .attr("is_test", false)
     .attr("use_global_stats", false)
     .attr("act", "")
+    .attr("group", "")
     .infer(infer)
     .grad(grad)
     .cost(cost)
@@ -319,6 +400,7 @@ FLEETX_OP(batch_norm_grad)
     .attr("epsilon", 1e-5)
     .attr("use_global_stats", false)
     .attr("act", "")
+    .attr("group", "")
     .infer(infer_grad)
     .cost(cost_grad)
     .kernel<BatchNormGrad>()
