@@ -1,0 +1,193 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fleetx/ir/text.h"
+#include "fleetx/models/resnet.h"
+#include "fleetx/nn/nn.h"
+#include "fleetx/optim/optimizer.h"
+#include "fleetx/strategies/buckets.h"
+#include "tests/strategies/parallel_training.h"
+
+namespace fleetx::strategies {
+namespace {
+
+using testing::apply_for_worker;
+using testing::Training;
+
+constexpr const char* kText = R"(program
+data x : f32[-1,4]
+param w1 : f32[4,3]
+param w2 : f32[3,1]
+state lr : f32[1]
+state @step@ : i64[1]
+var h : f32[-1,3]
+var y : f32[-1,1]
+var loss : f32[1]
+var dloss : f32[1]
+var dy : f32[-1,1]
+var dw2 : f32[3,1] {grad_of="w2"}
+var dh : f32[-1,3]
+var dw1 : f32[4,3] {grad_of="w1"}
+
+forward:
+h = fc(x, w1, _)
+y = fc(h, w2, _)
+loss = mean(y)
+
+backward:
+dloss = fill() {shape=[1], value=1.0}
+dy = mean_grad(y, dloss)
+dh, dw2, _ = fc_grad(h, w2, _, _, dy)
+_, dw1, _ = fc_grad(x, w1, _, _, dh)
+
+update:
+[w2] = sgd([w2], [dw2], lr, _)
+[w1] = sgd([w1], [dw1], lr, _)
+)";
+
+std::vector<std::string> lines_of(const ir::Program& program, ir::Role role) {
+  std::vector<std::string> lines;
+  for (const ir::Op& op : program.ops())
+    if (op.role == role) lines.push_back(ir::to_text(op));
+  return lines;
+}
+
+TEST(DataParallel, ProgramText) {
+  ir::Program main = ir::parse_text(kText), startup;
+  // A limit that no layer stays under: each has a bucket of its own.
+  apply_strategies(main, startup, {{"data_parallel", {{"fuse", false}}}},
+                   {.mesh = Mesh({{"dp", 2}}, 1)});
+  EXPECT_EQ(lines_of(main, ir::Role::kBackward),
+            (std::vector<std::string>{
+                R"(dloss = assign("@worker_weight@"))", "dy = mean_grad(y, dloss)",
+                "dh, dw2, _ = fc_grad(h, w2, _, _, dy)",
+                R"([dw2], all_reduce_ticket = all_reduce_start([dw2], @step@) {group="dp"})",
+                "_, dw1, _ = fc_grad(x, w1, _, _, dh)",
+                R"([dw1], all_reduce_ticket_1 = all_reduce_start([dw1], @step@) {group="dp"})"}));
+  EXPECT_EQ(lines_of(main, ir::Role::kUpdate),
+            (std::vector<std::string>{
+                R"([dw2] = all_reduce_wait([dw2], all_reduce_ticket) {group="dp"})",
+                "[w2] = sgd([w2], [dw2], lr, _)",
+                R"([dw1] = all_reduce_wait([dw1], all_reduce_ticket_1) {group="dp"})",
+                "[w1] = sgd([w1], [dw1], lr, _)"}));
+  EXPECT_EQ(lines_of(startup, ir::Role::kForward),
+            (std::vector<std::string>{
+                R"("@worker_weight@" = fill() {shape=[1], value=1.0})",
+                R"(["@worker_weight@"] = broadcast_from(["@worker_weight@"]) {group="dp"})"}));
+}
+
+TEST(DataParallel, RefusesWhatMakesNoSense) {
+  const auto apply = [](const Request& request, const StrategyContext& context,
+                        const std::string& text = kText) {
+    ir::Program main = ir::parse_text(text), startup;
+    apply_strategies(main, startup, {request}, context);
+  };
+  const StrategyContext two{.mesh = Mesh({{"dp", 2}}, 0)};
+  EXPECT_NO_THROW(apply({"data_parallel"}, two));
+  EXPECT_THROW(apply({"data_parallel"}, {}), Error);  // no such axis
+  EXPECT_THROW(apply({"data_parallel", {{"fuse_size_in_MB", 0}}}, two), Error);
+  EXPECT_THROW(apply({"data_parallel", {{"fuse_count", -1}}}, two), Error);
+  EXPECT_THROW(apply({"data_parallel"}, two,
+                     "program\ndata x : f32[4]\nvar a : f32[4]\n\nforward:\na = scale(x)\n"),
+               Error);
+}
+
+TEST(DataParallel, ResNet50sGradientsBecomeFiveCalls) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const auto net = models::resnet(b.data("x", f32, {-1, 3, 224, 224}), {.depth = 50});
+  const ir::Var loss = nn::mean(nn::softmax_cross_entropy(net.logits, b.data("y", i64, {-1, 1})));
+  optim::Momentum({.lr = 0.1}).minimize(loss);
+  apply_for_worker(b, {{"data_parallel"}}, 0, 2);
+  size_t calls = 0, gradients = 0;
+  for (const ir::Op& op : main.ops()) {
+    if (op.type() != "all_reduce_start") continue;
+    ++calls;
+    gradients += op.in("xs").size();
+  }
+  EXPECT_EQ(gradients, 161u);
+  EXPECT_EQ(calls, 5u);
+}
+
+TEST(Buckets, KeepLayersTogetherAndTypesApart) {
+  const size_t mib = 1 << 20;
+  const auto names = [&](const std::vector<Gradient>& gradients, const BucketLimits& limits) {
+    std::vector<std::string> out;
+    for (const auto& bucket : make_buckets(gradients, limits)) {
+      std::string text;
+      for (const Gradient& g : bucket) text += g.name;
+      out.push_back(text);
+    }
+    return out;
+  };
+  using Texts = std::vector<std::string>;
+  const std::vector<Gradient> four{
+      {"a", "l1.w", 2 * mib}, {"b", "l2.w", mib}, {"c", "l1.b", 2 * mib}, {"d", "l3.w", mib, f64}};
+  EXPECT_EQ(names(four, {}), (Texts{"acb", "d"}));
+  EXPECT_EQ(names(four, {.bytes = 4 * mib}), (Texts{"ac", "b", "d"}));
+  EXPECT_EQ(names(four, {.count = 1}), (Texts{"ac", "b", "d"}));
+  EXPECT_EQ(names({}, {}), Texts{});
+}
+
+// Dropout draws for each worker its part of what one worker draws.
+ir::Var perceptron(ir::Builder& b) {
+  ir::Var h = b.data("x", f32, {-1, 12});
+  h = nn::fc(h, {.size = 40, .act = "tanh"});
+  h = nn::dropout(h, {.p = 0.2});
+  h = nn::fc(h, {.size = 40, .act = "relu"});
+  const ir::Var logits = nn::fc(h, {.size = 5});
+  return nn::mean(nn::softmax_cross_entropy(logits, b.data("y", i64, {-1, 1})));
+}
+
+ir::Var sparse_table(ir::Builder& b) {
+  const ir::Var ids = nn::cast(b.data("y", i64, {-1, 1}), i64);
+  ir::Var h = nn::embedding(ids, {.rows = 5, .dim = 12, .sparse = true});
+  h = nn::add(nn::reshape(h, {-1, 12}), b.data("x", f32, {-1, 12}));
+  return nn::mean(nn::square(nn::fc(h, {.size = 3, .act = "tanh"})));
+}
+
+using Network = ir::Var (*)(ir::Builder&);
+
+void expect_like_one_worker(Network network, const std::shared_ptr<optim::Optimizer>& optimizer,
+                            double tolerance) {
+  const Training one = testing::train(network, *optimizer, {.workers = 1});
+  ASSERT_LT(one.losses.back(), one.losses.front());
+  for (const int workers : {2, 4}) {
+    const Training many = testing::train(network, *optimizer,
+                                         {.workers = workers, .strategies = {{"data_parallel"}}});
+    testing::expect_equal(many, one, tolerance, str(workers, " workers"));
+  }
+}
+
+TEST(DataParallel, NWorkersAreOneWorker) {
+  expect_like_one_worker(perceptron, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
+                         1e-6);
+  expect_like_one_worker(
+      perceptron, std::make_shared<optim::Momentum>(optim::MomentumOptions{.lr = 0.05, .l2 = 1e-3}),
+      1e-6);
+  expect_like_one_worker(perceptron,
+                         std::make_shared<optim::Momentum>(optim::MomentumOptions{
+                             .lr = 0.05, .clip = optim::clip_by_global_norm(0.1)}),
+                         1e-6);
+}
+
+TEST(DataParallel, SparseGradientsToo) {
+  expect_like_one_worker(sparse_table, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
+                         1e-6);
+}
+
+TEST(DataParallel, FusedOrNotIsTheSameBits) {
+  optim::Adam adam({.lr = 0.01});
+  const auto with = [&](const ir::Attrs& options) {
+    return testing::train(perceptron, adam,
+                          {.workers = 3, .strategies = {{"data_parallel", options}}});
+  };
+  const Training fused = with({}), single = with({{"fuse", false}}), again = with({});
+  EXPECT_EQ(fused.losses, single.losses);
+  testing::expect_equal(fused, single, 0, "unfused");
+  testing::expect_equal(fused, again, 0, "a second time");
+}
+
+}  // namespace
+}  // namespace fleetx::strategies

@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+
+#include "fleetx/ir/text.h"
+#include "fleetx/nn/nn.h"
+#include "tests/strategies/parallel_training.h"
+
+namespace fleetx::strategies {
+namespace {
+
+using testing::Training;
+using testing::TrainOptions;
+
+ir::Var convolutions(ir::Builder& b) {
+  ir::Var h = b.data("x", f32, {-1, 3, 8, 8});
+  h = nn::batch_norm(nn::conv2d(h, {.filters = 16, .kernel = 3, .padding = 1, .bias = false}),
+                     {.act = "relu"});
+  h = nn::batch_norm(nn::conv2d(h, {.filters = 5, .kernel = 3, .bias = false}));
+  h = nn::batch_norm(nn::fc(nn::pool2d(h, {.type = "avg", .global = true}), {.size = 6}));
+  const ir::Var logits = nn::fc(h, {.size = 5});
+  return nn::mean(nn::softmax_cross_entropy(logits, b.data("y", i64, {-1, 1})));
+}
+
+TrainOptions options(int workers, const std::vector<Request>& requests) {
+  return {.workers = workers, .strategies = requests, .sample = {3, 8, 8}};
+}
+
+TEST(SyncBatchNorm, ProgramText) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  optim::Sgd({.lr = 0.1}).minimize(convolutions(b));
+  testing::apply_for_worker(b, {{"data_parallel"}, {"sync_batch_norm"}}, 0, 2);
+  int found = 0;
+  for (const ir::Op& op : main.ops())
+    if (op.type().starts_with("batch_norm")) {
+      ++found;
+      EXPECT_NE(ir::to_text(op).find(R"(group="dp")"), std::string::npos) << ir::to_text(op);
+    }
+  EXPECT_EQ(found, 6);
+  EXPECT_THROW(testing::apply_for_worker(b, {{"sync_batch_norm"}}, 0, 2), Error);
+}
+
+TEST(SyncBatchNorm, NWorkersAreOneWorker) {
+  optim::Momentum momentum({.lr = 0.02});
+  const Training one = testing::train(convolutions, momentum, options(1, {}));
+  ASSERT_LT(one.losses.back(), one.losses.front());
+  for (const int workers : {2, 4}) {
+    const Training many = testing::train(
+        convolutions, momentum, options(workers, {{"data_parallel"}, {"sync_batch_norm"}}));
+    testing::expect_equal(many, one, 2e-5, str(workers, " workers"));
+  }
+}
+
+// Without it each worker normalizes by its own share of the batch: the gradients are the average of
+// what single workers with these shares compute.
+TEST(SyncBatchNorm, WithoutItEachWorkerHasStatisticsOfItsOwn) {
+  const int workers = 2;
+  optim::Sgd sgd({.lr = 0.02});
+  TrainOptions o = options(workers, {{"data_parallel"}});
+  o.steps = 1;
+  o.own = "batch_norm";
+  const Training many = testing::train(convolutions, sgd, o);
+
+  // By hand: one step of a single worker on each half, from the same values; the mean of the
+  // results is the step with the mean gradient.
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var loss = convolutions(b);
+  sgd.minimize(loss);
+  startup.set_seed(1);
+  std::vector<std::map<std::string, Tensor>> after;
+  for (int rank = 0; rank < workers; ++rank) {
+    runtime::Scope scope;
+    runtime::Executor exe(runtime::ExecutorOptions{});
+    exe.run(startup, scope);
+    const auto feeds = testing::batch_of(0, o, rank);
+    exe.run(main, scope, feeds, {loss.name()});
+    auto& state = after.emplace_back();
+    for (const ir::VarInfo* p : main.parameters()) state.emplace(p->name, scope.get(p->name));
+  }
+  for (const auto& [name, first] : after[0]) {
+    const Tensor mean =
+        testing::zip(first, after[1].at(name), [](float a, float c) { return (a + c) / 2; });
+    testing::expect_close(many.state.at(name), mean, 1e-6, name);
+  }
+}
+
+}  // namespace
+}  // namespace fleetx::strategies
