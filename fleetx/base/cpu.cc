@@ -165,9 +165,17 @@ bool survives_in_child(Isa isa) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-const Capabilities& capabilities() {
-  static const Capabilities found = probe_this_process();
+namespace {
+
+Capabilities& found_here() {
+  static Capabilities found = probe_this_process();
   return found;
 }
+
+}  // namespace
+
+const Capabilities& capabilities() { return found_here(); }
+
+void limit_to(Isa isa) { found_here().best = std::min(found_here().best, isa); }
 
 }  // namespace fleetx::cpu

@@ -33,5 +33,8 @@ bool survives_in_child(Isa isa);
 // off.
 const Capabilities& capabilities();
 inline Isa best_isa() { return capabilities().best; }
+// From now on best_isa() is at most this. Before anything has been computed, or parts of the
+// library that have chosen already go on with their choice.
+void limit_to(Isa isa);
 
 }  // namespace fleetx::cpu

@@ -1,0 +1,40 @@
+// An optimizer whose program is changed for the workers of a job, as a DistributedStrategy says.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fleetx/base/mesh.h"
+#include "fleetx/fleet/distributed_strategy.h"
+#include "fleetx/optim/optimizer.h"
+#include "fleetx/passes/pass.h"
+#include "fleetx/strategies/strategy.h"
+
+namespace fleetx::fleet {
+
+// The strategies that a DistributedStrategy asks for, for a job of so many workers. One that is not
+// built yet, and a setting without effect, is an error: nothing is ignored in silence.
+std::vector<strategies::Request> requests_of(const DistributedStrategy& strategy, int workers);
+
+class DistributedOptimizer {
+ public:
+  DistributedOptimizer(std::shared_ptr<optim::Optimizer> optimizer, DistributedStrategy strategy,
+                       Mesh mesh);
+
+  // Backward, updates, then the strategies. On an error the programs are as they were.
+  std::vector<optim::ParamGrad> minimize(
+      const ir::Var& loss, const autograd::BackwardOptions& options = {},
+      std::source_location where = std::source_location::current());
+
+  optim::Optimizer& inner() { return *optimizer_; }
+  const DistributedStrategy& strategy() const { return strategy_; }
+  const std::vector<passes::Report>& applied() const { return applied_; }  // after minimize
+
+ private:
+  std::shared_ptr<optim::Optimizer> optimizer_;
+  DistributedStrategy strategy_;
+  Mesh mesh_;
+  std::vector<passes::Report> applied_;
+};
+
+}  // namespace fleetx::fleet

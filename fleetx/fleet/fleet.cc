@@ -1,0 +1,107 @@
+#include "fleetx/fleet/fleet.h"
+
+#include <algorithm>
+
+#include "fleetx/base/cpu.h"
+#include "fleetx/base/log.h"
+#include "fleetx/comm/groups.h"
+#include "fleetx/comm/join.h"
+
+namespace fleetx::fleet {
+namespace {
+
+struct Job {
+  RoleMaker role;
+  DistributedStrategy strategy;
+  bool is_collective;
+  std::shared_ptr<comm::Joined> joined = nullptr;  // workers only
+  std::unique_ptr<Util> util = nullptr;
+};
+
+std::unique_ptr<Job>& slot() {
+  static std::unique_ptr<Job> job;
+  return job;
+}
+
+Job& job() {
+  check_arg(slot() != nullptr, "this process is in no job yet: call fleet::init first");
+  return *slot();
+}
+
+comm::Joined& joined() {
+  check_arg(job().joined != nullptr, "this process is ",
+            job().role.is_server() ? "a server" : "no worker",
+            ", and only workers compute together");
+  return *job().joined;
+}
+
+// Kernels choose layouts and sums by instruction set, so all workers use what the weakest has.
+void agree_on_instruction_set(comm::Communicator& workers) {
+  std::vector<int32_t> all(static_cast<size_t>(workers.size()));
+  const auto own = static_cast<int32_t>(cpu::best_isa());
+  workers.all_gather(&own, all.data(), 1, i32);
+  const auto least = std::min_element(all.begin(), all.end());
+  if (*least == own) return;
+  const auto isa = static_cast<cpu::Isa>(*least);
+  log::warning("fleet", "this worker could use ", cpu::name_of(cpu::best_isa()), ", but uses ",
+               cpu::name_of(isa), ", which is what worker ", least - all.begin(), " has");
+  cpu::limit_to(isa);
+}
+
+}  // namespace
+
+void init(InitOptions options) {
+  finalize();
+  auto made = std::make_unique<Job>(
+      Job{.role = options.role_maker
+                      ? *std::move(options.role_maker)
+                      : RoleMaker::from_environment(options.is_collective ? JobKind::kCollective
+                                                                          : JobKind::kServers),
+          .strategy = std::move(options.strategy),
+          .is_collective = options.is_collective});
+  if (made->role.is_worker()) {
+    made->joined = std::make_shared<comm::Joined>(comm::join_workers(made->role.job()));
+    comm::Communicator& workers = made->joined->workers();
+    agree_on_instruction_set(workers);
+    made->util = std::make_unique<Util>(workers);
+    auto groups = std::make_shared<comm::Groups>();
+    groups->add("dp", std::shared_ptr<comm::Communicator>(made->joined, &workers));
+    comm::set_process_groups(std::move(groups));
+  }
+  slot() = std::move(made);
+}
+
+bool is_initialized() { return slot() != nullptr; }
+
+void finalize() {
+  comm::set_process_groups(std::make_shared<comm::Groups>());
+  slot().reset();
+}
+
+const RoleMaker& role() { return job().role; }
+bool is_worker() { return role().is_worker(); }
+bool is_server() { return role().is_server(); }
+bool is_first_worker() { return role().is_first_worker(); }
+int worker_index() { return role().worker_index(); }
+int worker_num() { return role().worker_num(); }
+int server_num() { return role().server_num(); }
+std::vector<std::string> worker_endpoints() { return role().worker_endpoints(); }
+std::vector<std::string> server_endpoints() { return role().server_endpoints(); }
+
+void barrier_worker() { workers().barrier(); }
+comm::Communicator& workers() { return joined().workers(); }
+const Util& util() {
+  joined();
+  return *job().util;
+}
+
+DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> optimizer,
+                                           std::optional<DistributedStrategy> strategy) {
+  check_arg(job().is_collective || server_num() == 0,
+            "this job has parameter servers, and training with them is not built yet; start it "
+            "without servers and call fleet::init with is_collective");
+  return {std::move(optimizer), strategy ? *std::move(strategy) : job().strategy,
+          Mesh({{"dp", worker_num()}}, worker_index())};
+}
+
+}  // namespace fleetx::fleet
