@@ -82,7 +82,9 @@ class Recycler : public std::enable_shared_from_this<Recycler> {
 class Loader::Impl {
  public:
   Impl(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
-      : dataset_(std::move(dataset)), options_(options), shard_{options.rank, options.world} {
+      : dataset_(std::move(dataset)),
+        options_(options),
+        shard_{options.rank, options.world, options.uneven} {
     const LoaderOptions& o = options_;
     check_arg(dataset_ != nullptr, "loader: no data set");
     check_arg(dataset_->size() > 0, "loader: the data set is empty");
@@ -94,6 +96,8 @@ class Loader::Impl {
     check_arg(o.prefetch >= 1 && o.prefetch <= 10000, "loader: prefetch is ", o.prefetch,
               "; must be between 1 and 10000");
     const int64_t share = shard_.size(dataset_->size());
+    check_arg(share > 0, "loader: ", dataset_->size(), " samples are too few for ", o.world,
+              " workers where those that cannot be shared equally are dropped");
     check_arg(!o.drop_last || share >= o.batch, "loader: ", dataset_->size(), " samples over ",
               o.world, " workers do not fill one batch of ", o.batch, " and drop_last is set");
   }

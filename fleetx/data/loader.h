@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "fleetx/data/dataset.h"
+#include "fleetx/data/order.h"
 
 namespace fleetx::data {
 
@@ -23,6 +24,7 @@ struct LoaderOptions {
   uint64_t seed = 0;
   int rank = 0;  // this worker's place among `world`
   int world = 1;
+  Uneven uneven = Uneven::kPad;
   int threads = 1;   // that read ahead; 0: next() reads itself
   int prefetch = 4;  // batches that may be ready or in the making at any time
 };

@@ -43,6 +43,7 @@ TEST(Order, ShardsWrapAroundAndTakeEveryWorldTh) {
     EXPECT_EQ(got, want[static_cast<size_t>(rank)]);
   }
   EXPECT_EQ((Shard{0, 4}.size(61700)), 15425);
+  EXPECT_EQ((Shard{0, 4, Uneven::kDrop}.size(10)), 2);  // 8 and 9 are left out
 }
 
 }  // namespace
