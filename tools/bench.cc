@@ -10,6 +10,7 @@
 
 #include "fleetx/base/cpu.h"
 #include "fleetx/base/threads.h"
+#include "fleetx/fleet/fleet.h"
 #include "fleetx/runtime/executor.h"
 #include "tools/commands.h"
 #include "tools/table.h"
@@ -80,16 +81,21 @@ void bench(const BenchCommand& c) {
   Workload w = make_workload(c.model, c.batch);
   if (c.test) make_inference(w);
   const Measured m = measure(w, c);
+  const int workers = fleet::worker_num();
+  fleet::barrier_worker();  // nobody ends while others measure
+  if (!fleet::is_first_worker()) return;
+  w.items *= workers;
   const double plan_mib = static_cast<double>(m.plan_bytes) / (1 << 20);
   if (c.json) {
     nlohmann::ordered_json line = {{"model", c.model},
                                    {"batch", w.batch},
                                    {"threads", num_threads()},
+                                   {"workers", workers},
                                    {"best_s", m.best()},
                                    {"median_s", m.median()},
                                    {"steps_per_s", 1 / m.best()},
                                    {"items_per_s", w.items / m.best()},
-                                   {"gflops", m.flops / m.best() / 1e9},
+                                   {"gflops", m.flops * workers / m.best() / 1e9},
                                    {"peak_mib", peak_rss_mib()},
                                    {"plan_mib", plan_mib},
                                    {"loss", nullptr},
@@ -99,12 +105,13 @@ void bench(const BenchCommand& c) {
     return;
   }
   std::cout << c.model << (c.test ? " inference" : "") << ", batch " << w.batch << ", "
-            << num_threads() << " threads, best of " << c.steps << " steps\n"
+            << num_threads() << " threads, " << workers << (workers == 1 ? " worker" : " workers")
+            << ", best of " << c.steps << " steps\n"
             << "  step       " << decimal(m.best() * 1e3, 3) << " ms (median "
             << decimal(m.median() * 1e3, 3) << " ms)\n"
             << "  speed      " << decimal(1 / m.best(), 2) << " steps/s, "
             << decimal(w.items / m.best(), 1) << " " << w.unit << "/s, "
-            << decimal(m.flops / m.best() / 1e9, 1) << " GFLOP/s\n"
+            << decimal(m.flops * workers / m.best() / 1e9, 1) << " GFLOP/s\n"
             << "  memory     " << decimal(peak_rss_mib(), 0) << " MiB in the process, "
             << decimal(plan_mib, 0) << " MiB by the plan\n";
   if (m.loss) std::cout << "  loss       " << decimal(*m.loss, 4) << "\n";
@@ -116,7 +123,8 @@ std::string footer() {
       "--test\n"
       "it is the forward part as used after training, up to the logits. Speed is that of the best\n"
       "step; gflops counts the arithmetic of the plan. With --json one line is printed with the\n"
-      "fields model, batch, threads, best_s, median_s, steps_per_s, items_per_s, gflops, peak_mib\n"
+      "fields model, batch, threads, workers, best_s, median_s, steps_per_s, items_per_s, gflops, "
+      "peak_mib\n"
       "(whole process), plan_mib (what the plan says it needs), loss (null with --test) and isa.\n"
       "bench/run compares these figures with those of other frameworks.\n\n"
       "Models:\n";
@@ -128,7 +136,8 @@ std::string footer() {
          "  fleetx bench mlp\n"
          "  fleetx bench resnet50 --batch 16 --threads 1 --steps 5 --json\n"
          "  fleetx bench bert-base --batch 8 --steps 3 --profile\n"
-         "  fleetx bench resnet50 --test --batch 1\n";
+         "  fleetx bench resnet50 --test --batch 1\n"
+         "  fleetrun --nproc_per_node=2 fleetx bench resnet50 --batch 16    two workers, 16 each\n";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "fleetx/base/names.h"
 #include "fleetx/base/rng.h"
+#include "fleetx/fleet/fleet.h"
 #include "fleetx/ir/transform.h"
 #include "fleetx/models/bert.h"
 #include "fleetx/models/mlp.h"
@@ -133,26 +134,28 @@ struct Entry {
   WorkloadInfo info;
   std::string unit;
   Trained (*build)(Feeder&);
-  void (*optimize)(const Var& loss);
+  fleet::DistributedOptimizer (*optimizer)();
 };
 
-void sgd(const Var& loss) { optim::Sgd({.lr = 0.01}).minimize(loss); }
-void momentum(const Var& loss) { optim::Momentum({.lr = 0.01}).minimize(loss); }
+fleet::DistributedOptimizer sgd() { return fleet::distributed_optimizer(optim::Sgd({.lr = 0.01})); }
+fleet::DistributedOptimizer momentum() {
+  return fleet::distributed_optimizer(optim::Momentum({.lr = 0.01}));
+}
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> list = {
       {{"resnet50", "ResNet-50 v1.5, 224x224, 1,000 classes; momentum, L2", 16},
        "images",
        resnet50,
-       [](const Var& loss) { optim::Momentum({.lr = 0.01, .l2 = 1e-4}).minimize(loss); }},
+       [] { return fleet::distributed_optimizer(optim::Momentum({.lr = 0.01, .l2 = 1e-4})); }},
       {{"vgg16", "VGG16, 224x224, 1,000 classes; momentum", 16},
        "images",
        vgg16,
-       [](const Var& loss) { optim::Momentum({.lr = 0.001}).minimize(loss); }},
+       [] { return fleet::distributed_optimizer(optim::Momentum({.lr = 0.001})); }},
       {{"bert-base", "BERT-base, sequences of 128, both heads; adam", 8},
        "tokens",
        bert_base,
-       [](const Var& loss) { optim::Adam({.lr = 1e-4}).minimize(loss); }},
+       [] { return fleet::distributed_optimizer(optim::Adam({.lr = 1e-4})); }},
       {{"mlp", "784-512-512-10, relu; momentum", 64},
        "examples",
        [](Feeder& f) { return mlp(f, 784, 512); },
@@ -203,7 +206,8 @@ Workload make_workload(const std::string& name, int64_t batch) {
   w.loss = trained.loss.name();
   for (const Var& v : trained.outputs) w.outputs.push_back(v.name());
   w.items = trained.items;
-  entry->optimize(trained.loss);
+  if (!fleet::is_initialized()) fleet::init({.is_collective = true});
+  entry->optimizer().minimize(trained.loss);
   return w;
 }
 

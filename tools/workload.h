@@ -27,7 +27,8 @@ struct WorkloadInfo {
 const std::vector<WorkloadInfo>& known_workloads();
 bool is_workload(const std::string& name);
 
-// batch 0: the default. An unknown name is an error that lists the known ones.
+// batch 0: the default. An unknown name is an error that lists the known ones. In a job of several
+// workers the program is that of this worker, and `batch` and `items` are its share.
 Workload make_workload(const std::string& name, int64_t batch);
 
 // From training to inference: the main program computes the outputs and nothing else.

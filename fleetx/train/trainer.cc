@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "fleetx/base/error.h"
+#include "fleetx/base/rng.h"
+#include "fleetx/fleet/fleet.h"
 #include "fleetx/ir/transform.h"
 
 namespace fleetx::train {
@@ -20,6 +22,23 @@ double seconds_between(SteadyClock::time_point a, SteadyClock::time_point b) {
 Metrics metrics_of(const std::vector<Tensor>& fetched, int64_t samples) {
   const auto number = [&](size_t i) { return static_cast<double>(fetched[i].item<float>()); };
   return {number(0), fetched.size() > 1 ? number(1) : std::nan(""), samples};
+}
+
+comm::Communicator* workers_of_this_job() {
+  if (!fleet::is_initialized() || fleet::worker_num() == 1) return nullptr;
+  return &fleet::workers();
+}
+
+// All workers must go on from the same place; who cannot see the folder would start from nothing.
+void check_same_checkpoint(comm::Communicator& workers, const std::string& latest) {
+  const std::string name = latest.substr(latest.rfind('/') + 1);
+  const uint64_t own = stable_hash(name);
+  std::vector<uint64_t> all(static_cast<size_t>(workers.size()));
+  workers.all_gather(&own, all.data(), 1, i64);
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    check_arg(all[rank] == own, "trainer: worker ", workers.rank(), " finds ",
+              name.empty() ? "no checkpoint" : "the checkpoint " + latest, " and worker ", rank,
+              " another one or none; checkpoint_dir must be a folder that all workers see");
 }
 
 std::string print(const char* format, double value) {
@@ -49,9 +68,10 @@ struct Trainer::Clock {
 Trainer::Trainer(ir::Builder& builder, const ir::Var& loss, const ir::Var& accuracy,
                  TrainerOptions options)
     : options_(std::move(options)),
+      workers_(workers_of_this_job()),
       main_(builder.main()),
       startup_(builder.startup()),
-      progress_(options_.out) {
+      progress_(speaks() ? options_.out : nullptr) {
   const TrainerOptions& o = options_;
   check_arg(o.epochs >= 1, "trainer: epochs is ", o.epochs, "; must be at least 1");
   check_arg(o.log_every >= 1, "trainer: log_every is ", o.log_every, "; must be at least 1");
@@ -72,6 +92,7 @@ Trainer::Trainer(ir::Builder& builder, const ir::Var& loss, const ir::Var& accur
 void Trainer::restore() {
   const std::string latest =
       options_.checkpoint_dir.empty() ? "" : latest_checkpoint(options_.checkpoint_dir);
+  if (workers_ != nullptr) check_same_checkpoint(*workers_, latest);
   if (latest.empty()) {
     executor_.run(startup_, scope_);
     return;
@@ -127,7 +148,7 @@ void Trainer::train_epoch(data::Loader& train, Clock& clock) {
     const Metrics m = run_step(train);
     const double elapsed = seconds_between(start, SteadyClock::now());
     seconds_ += elapsed;
-    clock.add(m.samples, elapsed);
+    clock.add(m.samples * train.options().world, elapsed);
     window_.add(m);
     epoch_means_.add(m);
     if (options_.on_step) options_.on_step(step_, m.loss);
@@ -176,7 +197,7 @@ Status Trainer::status(const data::Loader& train, const Clock& clock, const Mean
           .accuracy = means.accuracy.value(),
           .rate = rate,
           .items = options_.items,
-          .seconds_left = rate > 0 ? left * static_cast<double>(o.batch) / rate : 0};
+          .seconds_left = rate > 0 ? left * static_cast<double>(o.batch * o.world) / rate : 0};
 }
 
 Metrics Trainer::evaluate(data::Loader& test) {
@@ -186,19 +207,32 @@ Metrics Trainer::evaluate(data::Loader& test) {
     const data::Batch batch = test.next();
     means.add(metrics_of(executor_.run(test_, scope_, batch.feeds, fetch_), batch.size));
   }
-  return {means.loss.value(), means.accuracy.value(), static_cast<int64_t>(means.loss.weight())};
+  return gather(means, test);
+}
+
+Metrics Trainer::gather(const Means& means, const data::Loader& loader) const {
+  const double own = means.loss.weight();
+  if (workers_ == nullptr || loader.options().world == 1)
+    return {means.loss.value(), means.accuracy.value(), static_cast<int64_t>(own)};
+  double sums[] = {own, own * means.loss.value(), own * means.accuracy.value()};
+  workers_->all_reduce(sums, 3, f64);
+  return {sums[1] / sums[0], sums[2] / sums[0], static_cast<int64_t>(sums[0])};
 }
 
 std::string Trainer::save() {
   check_arg(!options_.checkpoint_dir.empty(), "trainer: no checkpoint_dir to save in");
   close_window();
-  return save_checkpoint(options_.checkpoint_dir, scope_,
-                         {{"main", &main_}, {"startup", &startup_}},
-                         {.step = step_,
-                          .position = position_,
-                          .seed = main_.seed(),
-                          .texts = {{kHistory, history_.to_csv()}}},
-                         options_.keep);
+  std::string path;
+  if (speaks())
+    path =
+        save_checkpoint(options_.checkpoint_dir, scope_, {{"main", &main_}, {"startup", &startup_}},
+                        {.step = step_,
+                         .position = position_,
+                         .seed = main_.seed(),
+                         .texts = {{kHistory, history_.to_csv()}}},
+                        options_.keep);
+  if (workers_ != nullptr) workers_->barrier();  // nobody looks for it before it is there
+  return speaks() ? path : latest_checkpoint(options_.checkpoint_dir);
 }
 
 }  // namespace fleetx::train

@@ -4,7 +4,10 @@
 //   Trainer trainer(builder, loss, accuracy, {.epochs = 5, .checkpoint_dir = "run", .resume =
 //   true}); trainer.fit(train_loader, &test_loader); trainer.history().plot("curves.png");
 //
-// It knows nothing of strategies or optimizers: those are in the program.
+// It knows nothing of strategies or optimizers: those are in the program. In a job of several
+// workers (fleet::init was called) all of them make the same calls with loaders of their share of
+// the data; worker 0 speaks (its own training loss, the test figures of all) and writes the
+// checkpoints.
 #pragma once
 
 #include <cstdio>
@@ -12,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "fleetx/comm/communicator.h"
 #include "fleetx/data/loader.h"
 #include "fleetx/ir/builder.h"
 #include "fleetx/runtime/executor.h"
@@ -75,6 +79,9 @@ class Trainer {
     }
   };
   void restore();
+  bool speaks() const { return workers_ == nullptr || workers_->rank() == 0; }
+  // Sums over all workers, where the loader gives each a part.
+  Metrics gather(const Means& means, const data::Loader& loader) const;
   bool finished() const;
   Metrics run_step(data::Loader& train);
   void train_epoch(data::Loader& train, Clock& clock);
@@ -83,6 +90,7 @@ class Trainer {
   Status status(const data::Loader& train, const Clock& clock, const Means& means) const;
 
   TrainerOptions options_;
+  comm::Communicator* workers_;  // null: alone
   ir::Program main_, startup_, test_;
   ir::Names fetch_;
   runtime::Scope scope_;
