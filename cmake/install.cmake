@@ -2,6 +2,9 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS fleetx EXPORT fleetxTargets)
+if(SKBUILD)  # a wheel is for Python: no headers
+  return()
+endif()
 # Headers in ops/ are shared by op files only; they see oneDNN, which users need not have.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/fleetx DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "ops" EXCLUDE)

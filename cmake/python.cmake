@@ -1,6 +1,10 @@
 # The interpreter that the Python packages are built for, and that fleetrun starts .py scripts with: the user's own
 # `python3` where it has NumPy and headers, else Debian's. -DFLEETX_PYTHON=/path/to/python3 names another.
 set(python_probe "import numpy, os, sysconfig; assert os.path.exists(sysconfig.get_paths()['include'] + '/Python.h')")
+if(SKBUILD AND Python_EXECUTABLE)  # pip wheel: its own
+  set(FLEETX_PYTHON ${Python_EXECUTABLE} CACHE FILEPATH "Interpreter of the Python packages" FORCE)
+  set(CMAKE_INSTALL_BINDIR ${SKBUILD_SCRIPTS_DIR})
+endif()
 if(NOT FLEETX_PYTHON)
   execute_process(COMMAND sh -c "python3 -c 'import sys; print(sys.executable)'" OUTPUT_VARIABLE users_python
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

@@ -119,6 +119,11 @@ void bind_scope(py::module_& m) {
              const Tensor* t = s.find(name);
              return t == nullptr ? py::object(py::none()) : py::object(py::cast(t->shape().dims()));
            })
+      .def("dtype",
+           [](const Scope& s, const std::string& name) {
+             const Tensor* t = s.find(name);
+             return t == nullptr ? std::string() : dtype_name(t->dtype());
+           })
       .def("erase", &Scope::erase)
       .def_property_readonly("bytes", &Scope::bytes);
 }

@@ -66,11 +66,10 @@ class ScopeTensor:
     def set(self, value, place=None):
         array = numpy.ascontiguousarray(value)
         if self._scope.native.has(self._name):
-            declared = self._scope.native.get(self._name)
-            if tuple(declared.shape) != array.shape:
+            if self.shape() != list(array.shape):
                 raise native.InvalidArgumentError(
-                    f"variable '{self._name}' has shape {list(declared.shape)}, the new value {list(array.shape)}")
-            array = array.astype(declared.dtype, copy=False)
+                    f"variable '{self._name}' has shape {self.shape()}, the new value {list(array.shape)}")
+            array = array.astype(self._dtype(), copy=False)
         elif array.dtype == numpy.float64 and not isinstance(value, numpy.ndarray):
             array = array.astype("float32")
         self._scope.native.set(self._name, array)
@@ -81,7 +80,7 @@ class ScopeTensor:
     _get_dims = shape
 
     def _dtype(self):
-        return str(self.numpy().dtype)
+        return self._scope.native.dtype(self._name)
 
     def lod(self):
         return []

@@ -357,6 +357,13 @@ class Program:
         other.feed_names, other.fetch_names = self.feed_names, self.fetch_names
         return other
 
+    @contextlib.contextmanager
+    def _lr_schedule_guard(self, is_with_opt=False):
+        """Ops of schedules need no mark here."""
+        yield
+
+    _optimized_guard = lambda self, param_and_grads: self._lr_schedule_guard()  # noqa: E731
+
     def _prune(self, targets):
         names = [t if isinstance(t, str) else t.name for t in as_list(targets)]
         return Program(self.ir.prune(names))

@@ -1,4 +1,6 @@
 """New variables from nothing, and copies."""
+import contextlib
+
 import numpy
 
 from paddle import _dtype
@@ -98,8 +100,28 @@ def eye(num_rows, num_columns=None, dtype=None, name=None):
     return assign(numpy.eye(num_rows, num_columns, dtype=_dtype.convert(dtype or _dtype.get_default_dtype())))
 
 
+_condition = None  # of assignments, inside a Switch
+
+
+@contextlib.contextmanager
+def assign_only_where(condition):
+    """Inside, assign(x, output) changes output only where the condition holds when the program runs."""
+    global _condition
+    old, _condition = _condition, condition
+    try:
+        yield
+    finally:
+        _condition = old
+
+
 def assign(x, output=None):
     """A copy of a variable, an array or a list; into `output` where that is given."""
+    if output is not None and _condition is not None:
+        from paddle.tensor import manipulation
+        condition = _condition
+        with assign_only_where(None):
+            value = x if isinstance(x, Variable) else assign(x)
+            return assign(manipulation.where(condition, value, output), output)
     if isinstance(x, Variable):
         made = emit("assign", {"x": x}, None, {"out": output} if output is not None else None)["out"][0]
         return output if output is not None else made

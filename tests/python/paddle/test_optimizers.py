@@ -131,6 +131,23 @@ def test_piecewise_with_warmup_in_the_program():
     np.testing.assert_allclose(train(make, 6), want, rtol=1e-4)
 
 
+def test_a_schedule_written_with_switch():
+    def make():
+        with static.default_main_program()._lr_schedule_guard():
+            rate = fluid.layers.tensor.create_global_var([1], 0.0, "float32", True, name="scheduled")
+            step = fluid.layers.learning_rate_scheduler._decay_step_counter()
+            with fluid.layers.control_flow.Switch() as switch:
+                with switch.case(step < 2.0):
+                    fluid.layers.tensor.assign(0.1 * (step / 2.0), rate)
+                with switch.case(step < 4.0):
+                    fluid.layers.tensor.assign(np.array([0.1], "float32"), rate)
+                with switch.default():
+                    fluid.layers.tensor.assign(fluid.layers.polynomial_decay(0.1, 10, 0.0), rate)
+        return fluid.optimizer.SGD(rate)
+    want = sgd(W0, 6, lambda s: 0.05 * s if s < 2 else 0.1 if s < 4 else 0.1 * (1 - s / 10))
+    np.testing.assert_allclose(train(make, 6), want, rtol=1e-4)
+
+
 def test_set_lr():
     got = train(lambda: paddle.optimizer.SGD(0.1), each=lambda o, step: o.set_lr(0.2))
     np.testing.assert_allclose(got, sgd(W0, 3, lambda s: 0.1 if s == 0 else 0.2), rtol=1e-4)

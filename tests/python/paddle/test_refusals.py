@@ -58,3 +58,10 @@ def test_import_is_quick():
         subprocess.run([sys.executable, "-c", "import paddle, fleetx"], check=True)
         seconds.append(time.time() - begin)
     assert min(seconds) < 1.0  # 0.3 s on an idle machine, see docs/python.md
+
+
+def test_type_stubs_are_up_to_date():
+    import pathlib
+    script = pathlib.Path(__file__).resolve().parents[3] / "scripts" / "make_stubs"
+    got = subprocess.run([sys.executable, str(script), "--check", "paddle"], capture_output=True, text=True)
+    assert got.returncode == 0, got.stdout + got.stderr

@@ -33,7 +33,7 @@ def cumsum(x, axis=None, exclusive=None, reverse=None):
 
 _NO_FLOW = "programs have no control flow inside; nearest: where, or a Python loop that builds the ops"
 _NO_LOD = "padded sequences and sequence_mask"
-_REFUSED = {name: _NO_FLOW for name in ("While", "Switch", "IfElse", "cond", "case", "switch_case", "while_loop",
+_REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "cond", "case", "switch_case", "while_loop",
                                         "StaticRNN", "DynamicRNN", "array_write", "array_read", "array_length")}
 _REFUSED.update({name: _NO_LOD for name in (
     "sequence_pool", "sequence_conv", "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_pad",
@@ -51,4 +51,7 @@ _REFUSED.update({"py_reader": "fluid.io.DataLoader.from_generator", "read_file":
                  "spectral_norm": "nothing", "space_to_depth": "transpose", "continuous_value_model": "nothing",
                  "shuffle_batch": "paddle.reader.shuffle", "scatter_nd": "scatter", "prior_box": "nothing",
                  "multiclass_nms": "nothing", "roi_align": "nothing", "yolov3_loss": "nothing"})
-__getattr__ = _refuse.getter(__name__, _REFUSED, lazy={"control_flow": "paddle.fluid.layers.control_flow"})
+__getattr__ = _refuse.getter(__name__, _REFUSED)
+
+from paddle.fluid.layers import control_flow  # noqa: E402,F401
+from paddle.fluid.layers.control_flow import Switch  # noqa: E402,F401

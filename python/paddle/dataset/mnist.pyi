@@ -1,0 +1,15 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+
+
+from paddle.dataset import common as common
+
+
+
+def reader_creator(split: Any) -> Any: ...
+def test() -> Any: ...
+def train() -> Any: ...

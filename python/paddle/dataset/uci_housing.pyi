@@ -1,0 +1,16 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+
+
+from paddle.dataset import common as common
+
+feature_names: Any
+
+
+def load_data() -> Any: ...
+def test() -> Any: ...
+def train() -> Any: ...

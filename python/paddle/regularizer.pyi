@@ -1,0 +1,19 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+
+
+
+
+
+class L1Decay(WeightDecayRegularizer):
+    key: Any
+
+
+class L2Decay(WeightDecayRegularizer):
+    key: Any
+
+

@@ -1,0 +1,13 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+
+
+
+
+
+def get_image_backend() -> Any: ...
+def set_image_backend(backend: Any) -> Any: ...
