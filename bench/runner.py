@@ -105,7 +105,8 @@ class Runner:
             lines = [figures_of(self._finish(process)[0]) for process in started]
         finally:
             for process in started:
-                end(process)
+                if process.returncode is None:
+                    end(process)
         return {**lines[0], case.field: sum(line[case.field] for line in lines), "others": usage.of_others()}
 
     def _duration(self, launcher, case, program):

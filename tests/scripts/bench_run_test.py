@@ -73,10 +73,25 @@ class WithoutPeers(unittest.TestCase):
         for figure in run.figures:
             self.assertEqual([*figure][:7], FIELDS)
             self.assertEqual(figure["unit"], "s")
-            self.assertEqual(figure["verdict"], "holds" if figure["ours"] < float(figure["asked"].split()[1]) else
-                             "FALLS SHORT")
+            self.assertTrue(figure["ours"], figure["verdict"])
+            limit = float(figure["asked"].split()[1])
+            self.assertEqual(figure["verdict"], "holds" if figure["ours"] < limit else "FALLS SHORT")
         self.assertIn("bench/setup-peers.sh", run.figures[0]["notes"][0])
         self.assertEqual(run.figures[2]["notes"], [], "with 64 workers there is no peer")
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "two workers need two cores")
+    def test_two_workers_train_together(self):
+        run = bench("dp-resnet50", "--quick", "--batch", "1")
+        torch, alone, copies = run.figures
+        self.assertEqual([f["peer_name"] for f in run.figures],
+                         ["torch DDP", "one worker x 2", "two copies side by side"], run.stderr)
+        self.assertEqual([f["asked"] for f in run.figures], [">= 1.6", ">= 0.97", None])
+        self.assertIn("not measured: no torch", torch["verdict"])
+        self.assertIn(alone["verdict"], ["holds", "FALLS SHORT"])
+        self.assertEqual(copies["verdict"], "a limit")
+        for figure in [alone, copies]:
+            self.assertEqual((figure["workers"], figure["threads"], figure["unit"]), (2, 1, "images/s"))
+            self.assertAlmostEqual(figure["ratio"] / (figure["ours"] / figure["peer"]), 1, places=3)
 
 
 class MadeUpAllReduce(unittest.TestCase):
