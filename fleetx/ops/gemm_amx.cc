@@ -23,15 +23,15 @@ constexpr int64_t kSide = 2 * kLines;
 constexpr int64_t kParts = 3;  // bf16 of an f32
 constexpr int64_t kPart = 2 * kTile, kStep = kParts * kPart;
 
-// A block of a stays in the second-level cache (1.2 MB of 2) while b passes, 32 columns at a time.
-// A longer inner dimension passes over c again, a shorter block packs b again.
-constexpr int64_t kMaxInner = 768, kBlock = 256 * kMaxInner;
+// A block of b stays in the second-level cache (1.2 MB of 2) while all of a, packed before, passes
+// through it, 32 rows at a time. A longer inner dimension is cut, for which c is read again.
+constexpr int64_t kMaxInner = 768, kColumns = 256 * kMaxInner, kRows = 8 * kColumns;
 constexpr int64_t kGrain = 1 << 21;  // multiplications for which a thread is worth waking
 constexpr size_t kHugePage = size_t{2} << 20;
 
 struct Workspace {
-  alignas(64) Bf16 a[kBlock * kParts];
-  alignas(64) Bf16 b[kMaxInner * kSide * kParts];
+  alignas(64) Bf16 a[kRows * kParts];
+  alignas(64) Bf16 b[kColumns * kParts];
   alignas(64) float sums[kSide * kSide];
 };
 
@@ -235,21 +235,27 @@ FLEETX_AMX void product(const Lines& a, const Lines& b, const Target& c) {
   _tile_loadconfig(&config);
   Workspace& w = workspace();
   const int64_t inner = piece(a.inner, kMaxInner, kInner);
-  const int64_t rows = piece(a.lines, kBlock / inner / kSide * kSide, kSide);
+  const int64_t rows = piece(a.lines, kRows / inner / kSide * kSide, kSide);
+  // Where all of a fits in that cache, b passes through it instead.
+  const int64_t columns =
+      rows * inner <= kColumns ? kSide : piece(b.lines, kColumns / inner / kSide * kSide, kSide);
   for (int64_t k = 0; k < a.inner; k += inner) {
     const int64_t steps = (std::min(inner, a.inner - k) + kInner - 1) / kInner;
-    const int64_t packed = steps * kStep;  // 32 lines
+    const int64_t packed = steps * kStep / kSide;  // of one line
     for (int64_t top = 0; top < a.lines; top += rows) {
       const int64_t bottom = std::min(top + rows, a.lines);
       for (int64_t i = top; i < bottom; i += kSide)
-        pack<As::kRows>(a.from(i, k), steps, w.a + (i - top) / kSide * packed);
-      for (int64_t j = 0; j < b.lines; j += kSide) {
-        pack<As::kColumns>(b.from(j, k), steps, w.b);
-        for (int64_t i = top; i < bottom; i += kSide) {
-          multiply(w.a + (i - top) / kSide * packed, w.b, steps, w.sums);
-          write(w.sums, {c.c + i * c.stride + j, c.stride, c.alpha, c.add || k > 0},
-                std::min(kSide, bottom - i), std::min(kSide, b.lines - j));
-        }
+        pack<As::kRows>(a.from(i, k), steps, w.a + (i - top) * packed);
+      for (int64_t left = 0; left < b.lines; left += columns) {
+        const int64_t right = std::min(left + columns, b.lines);
+        for (int64_t j = left; j < right; j += kSide)
+          pack<As::kColumns>(b.from(j, k), steps, w.b + (j - left) * packed);
+        for (int64_t i = top; i < bottom; i += kSide)
+          for (int64_t j = left; j < right; j += kSide) {
+            multiply(w.a + (i - top) * packed, w.b + (j - left) * packed, steps, w.sums);
+            write(w.sums, {c.c + i * c.stride + j, c.stride, c.alpha, c.add || k > 0},
+                  std::min(kSide, bottom - i), std::min(kSide, right - j));
+          }
       }
     }
   }
