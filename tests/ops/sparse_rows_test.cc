@@ -25,7 +25,7 @@ struct Merged {
     std::copy(values.begin(), values.end(), rows.values);
 
     ir::Op op;
-    kernel::Prepare p(op, {}, {}, 0, {});
+    kernel::Prepare p(op, {}, {}, {});
     const MergeRows merge(p, capacity, width);
     std::vector<Buffer> scratch;
     std::vector<void*> pointers;
