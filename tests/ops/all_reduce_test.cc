@@ -92,8 +92,8 @@ TEST(AllReduce, OtherTypesAreReducedOneByOne) {
     runtime::Scope scope;
     runtime::Executor exe({.plan = {.groups = groups}});
     Tensor x(f64, {3, 5}), y(f64, {7});
-    std::fill_n(x.data<double>().begin(), 15, rank + 1.0);
-    std::fill_n(y.data<double>().begin(), 7, rank + 1.0);
+    for (double& value : x.data<double>()) value = rank + 1.0;
+    for (double& value : y.data<double>()) value = rank + 1.0;
     const auto out = exe.run(main, scope, {{"x", x}, {"y", y}}, {"a", "c"});
     EXPECT_EQ(out[0].data<double>()[14], 3.0);
     EXPECT_EQ(out[1].data<double>()[6], 4.5);

@@ -51,7 +51,8 @@ class Blocked : public ::testing::Test {
     const std::string out_slot = def.outputs[0].name;
     const ir::Var out = b.op(type, args, attrs, {{out_slot, "out"}});
     const ir::Op& op = main.ops().back();
-    kernel::Prepare prepare(op, in, {{f32, out.shape(), {}, ir::VarKind::kDense, 0}}, {});
+    const kernel::Setting setting;
+    kernel::Prepare prepare(op, in, {{f32, out.shape(), {}, ir::VarKind::kDense, 0}}, setting);
     const auto kernel = def.make_kernel(prepare);
     std::vector<void*> pointers;
     Tensors memory;

@@ -25,7 +25,8 @@ struct Merged {
     std::copy(values.begin(), values.end(), rows.values);
 
     ir::Op op;
-    kernel::Prepare p(op, {}, {}, {});
+    const kernel::Setting setting;
+    kernel::Prepare p(op, {}, {}, setting);
     const MergeRows merge(p, capacity, width);
     std::vector<Buffer> scratch;
     std::vector<void*> pointers;

@@ -173,28 +173,6 @@ TEST(Executor, MainAndTestProgramsShareAScope) {
   EXPECT_FLOAT_EQ(r.exe.run(test, r.scope, feeds_of(6), {"loss"})[0].item<float>(), loss);
 }
 
-TEST(Executor, GradientsStandInOneBucketInOrderOfReadiness) {
-  Running r;
-  const auto grads = autograd::append_backward(r.loss);
-  ir::Names fetch;
-  for (const auto& g : grads) fetch.push_back(g.grad.name());
-  const Plan& plan = r.exe.plan(r.main, r.scope, feeds_of(6), fetch);
-  size_t offset = 0;
-  int found = 0;
-  for (const auto& g : grads) {
-    for (const Value& value : plan.values()) {
-      if (value.var != g.grad.name()) continue;
-      const Storage& storage = plan.storages()[static_cast<size_t>(value.storage)];
-      EXPECT_EQ(storage.region, Region::kBucket) << value.var;
-      EXPECT_GE(storage.block.offset, offset) << value.var;
-      offset = storage.block.offset;
-      ++found;
-    }
-  }
-  EXPECT_EQ(found, 4);
-  EXPECT_GE(plan.bucket_bytes(), size_t{4 * (32 + 8 + 24 + 3)});
-}
-
 TEST(Executor, ProfileAndTableTellWhatRan) {
   SampleProgram s;
   Scope scope;
