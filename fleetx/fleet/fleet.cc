@@ -1,6 +1,7 @@
 #include "fleetx/fleet/fleet.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "fleetx/base/cpu.h"
 #include "fleetx/base/log.h"
@@ -69,6 +70,10 @@ void init(InitOptions options) {
     comm::set_process_groups(std::move(groups));
   }
   slot() = std::move(made);
+  // Registered after what the group itself has for the end of the process (MPI's finalize), so that
+  // it comes before.
+  static const int registered = std::atexit(finalize);
+  FLEETX_CHECK(registered == 0);
 }
 
 bool is_initialized() { return slot() != nullptr; }
