@@ -10,5 +10,6 @@ PYBIND11_MODULE(_fleetx, m) {
   fleetx::python::bind_optim(m);
   fleetx::python::bind_data(m);
   fleetx::python::bind_roles(m);
+  fleetx::python::bind_fleet(m);
   fleetx::python::bind_models(m);
 }

@@ -1,4 +1,5 @@
 """Listings and commands of the documents: taken out of their texts, put into scripts, run."""
+import contextlib
 import importlib.util
 import os
 import pathlib
@@ -85,6 +86,31 @@ def run(command, folder, until=None, timeout=300, environment=None):
     if time.time() > timer_end:
         lines.append(f"(stopped after {timeout} s)\n")
     return Result(process.returncode, "".join(lines), matched, time.time() - started)
+
+
+@contextlib.contextmanager
+def two_machines():
+    """Two network namespaces on a wire: {address: command prefix}. None where this user may not make them."""
+    names = [f"fleetx-{os.getpid()}-{i}" for i in range(2)]
+    addresses = ["10.77.91.1", "10.77.91.2"]
+    made = []
+
+    def ip(*words):
+        return subprocess.run(["ip", *words], capture_output=True).returncode == 0
+    try:
+        ok = True
+        for name in names:
+            ok = ok and ip("netns", "add", name)
+            made += [name] if ok else []
+        ok = ok and ip("link", "add", "fxa", "netns", names[0], "type", "veth", "peer", "name", "fxb", "netns", names[1])
+        for name, link, address in zip(names, ("fxa", "fxb"), addresses):
+            inside = ("-n", name)
+            ok = ok and ip(*inside, "addr", "add", address + "/24", "dev", link) and ip(*inside, "link", "set", link, "up") \
+                and ip(*inside, "link", "set", "lo", "up")
+        yield {a: ["ip", "netns", "exec", n, "sh", "-c"] for a, n in zip(addresses, names)} if ok else None
+    finally:
+        for name in made:
+            ip("netns", "delete", name)
 
 
 PRELUDE_001 = '''

@@ -1,0 +1,150 @@
+"""Several workers, started by fleetrun."""
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import documents
+import paddle
+from paddle.distributed import fleet
+
+TRAIN = '''
+import sys
+import numpy as np
+import paddle
+from paddle import static
+from paddle.distributed import fleet
+
+paddle.enable_static()
+x, y = static.data("x", [None, 6], "float32"), static.data("y", [None, 1], "int64")
+h = static.nn.fc(x, 8, activation="tanh")
+loss = paddle.nn.functional.cross_entropy(static.nn.fc(h, 3), y)
+strategy = fleet.DistributedStrategy()
+fleet.init(is_collective=True, strategy=strategy)
+optimizer = fleet.distributed_optimizer(paddle.optimizer.Momentum(0.1, 0.9))
+optimizer.minimize(loss)
+exe = static.Executor(paddle.CUDAPlace(0))
+exe.run(static.default_startup_program())
+rng = np.random.RandomState(7)
+rank, size = fleet.worker_index(), fleet.worker_num()
+for step in range(5):
+    image, label = rng.randn(8, 6).astype("float32"), rng.randint(0, 3, (8, 1))
+    part = slice(rank * 8 // size, (rank + 1) * 8 // size)
+    value, = exe.run(feed={"x": image[part], "y": label[part]}, fetch_list=[loss])
+    mean = fleet.util.all_reduce(float(value)) / size
+    if rank == 0:
+        print("step %d loss %.6f" % (step, mean), flush=True)
+'''
+
+
+def losses(result):
+    assert result.code == 0, result.output
+    return [float(v) for v in re.findall(r"step \d loss (\S+)", result.output)]
+
+
+def test_workers_that_share_a_batch_learn_like_one(tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    alone = losses(documents.run([sys.executable, "train.py"], tmp_path))
+    assert len(alone) == 5
+    for workers in (2, 4):
+        together = losses(documents.run(f"fleetrun --nproc_per_node={workers} train.py", tmp_path))
+        np.testing.assert_allclose(together, alone, rtol=2e-5)
+
+
+def test_launch_module_is_fleetrun(tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    result = documents.run([sys.executable, "-m", "paddle.distributed.launch", "--gpus=0,1", "train.py"], tmp_path)
+    assert len(losses(result)) == 5 and "Configuration Arguments" in result.output
+
+
+def test_host_collectives_and_metrics(tmp_path):
+    (tmp_path / "a.py").write_text('''
+import numpy as np
+import paddle
+import paddle.distributed as dist
+from paddle.distributed import fleet
+fleet.init(is_collective=True)
+rank = fleet.worker_index()
+assert (dist.get_rank(), dist.get_world_size()) == (rank, 2) and len(fleet.worker_endpoints()) == 2
+assert fleet.is_first_worker() == (rank == 0) and fleet.is_worker() and not fleet.is_server()
+a = np.array([[1.0, 2.0]], "float32") * (rank + 1)
+dist.all_reduce(a)
+assert a.tolist() == [[3.0, 6.0]], a
+b = np.array([rank], "int64")
+dist.broadcast(b, 1)
+assert b.tolist() == [1]
+got = []
+dist.all_gather(got, np.array([rank, 5], "int64"))
+assert [g.tolist() for g in got] == [[0, 5], [1, 5]]
+assert fleet.util.all_reduce(rank + 1, "max") == 2 and fleet.util.all_gather(rank) == [0, 1]
+assert fleet.util.get_file_shard(["a", "b", "c"]) == (["a", "b"] if rank == 0 else ["c"])
+pos, neg = np.array([0, 1, 3]), np.array([3, 1, 0])
+assert abs(fleet.metrics.auc(pos, neg) - 0.96875) < 1e-9
+assert fleet.metrics.acc(np.array([rank + 1.0]), np.array([2.0])) == 0.75
+fleet.barrier_worker()
+fleet.util.print_on_rank("all is well", 0)
+''')
+    result = documents.run("fleetrun --gpus=0,1 a.py", tmp_path)
+    assert result.code == 0 and "all is well" in result.output, result.output
+
+
+def test_a_workers_error_shows_its_line(tmp_path):
+    (tmp_path / "a.py").write_text('''
+import paddle
+from paddle import static
+from paddle.distributed import fleet
+fleet.init(is_collective=True)
+x = static.data("x", [None, 3], "float32")
+w = static.data("w", [5, 2], "float32")
+if fleet.worker_index() == 1:
+    paddle.matmul(x, w)  # wrong
+fleet.barrier_worker()
+''')
+    result = documents.run("fleetrun --gpus=0,1 a.py", tmp_path)
+    assert result.code != 0 and "a.py:9: matmul" in result.output and "[-1,3]" in result.output, result.output
+
+
+# ---- one process ----
+def test_strategy_fields():
+    strategy = fleet.DistributedStrategy()
+    strategy.recompute, strategy.recompute_configs = True, {"checkpoints": ["a", "b"]}
+    strategy.fuse_grad_size_in_MB, strategy._fuse_grad_size_in_TFLOPS = 16, 20
+    assert strategy.recompute and strategy.recompute_configs["checkpoints"] == ["a", "b"]
+    assert strategy.fuse_grad_size_in_MB == 16 and not strategy.amp and strategy.amp_configs["decr_ratio"] == 0.8
+    build = paddle.static.BuildStrategy()
+    build.fuse_bn_act_ops = True
+    strategy.build_strategy = build
+    assert strategy.build_strategy.fuse_bn_act_ops
+    assert "DistributedStrategy Overview" in str(strategy)
+    with pytest.raises(TypeError, match="no 'colour'"):
+        strategy.colour = True
+    with pytest.raises(AssertionError, match="no hue"):
+        strategy.lars_configs = {"hue": 1}
+    with pytest.raises(ValueError):
+        strategy.amp = "yes"
+
+
+def test_a_strategy_is_saved_and_loaded(tmp_path):
+    strategy, other = fleet.DistributedStrategy(), fleet.DistributedStrategy()
+    strategy.lars, strategy.lars_configs = True, {"lars_coeff": 0.01}
+    strategy.save_to_prototxt(str(tmp_path / "s.prototxt"))
+    other.load_from_prototxt(str(tmp_path / "s.prototxt"))
+    assert other == strategy
+
+
+def test_functions_need_init():
+    script = "from paddle.distributed import fleet; fleet.worker_index()"
+    got = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "call fleet.init" in got.stderr
+
+
+def test_role_makers():
+    role = fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.WORKER, worker_num=3,
+                                      server_endpoints=["127.0.0.1:6001", "127.0.0.1:6002"])
+    assert role.worker_num() == 3 and role.is_worker() and role.server_num() == 2
+    with pytest.raises(NotImplementedError, match="not built yet"):
+        fleet.init(role_maker=role)
+    with pytest.raises(NotImplementedError, match="not built yet"):
+        fleet.init_server()
