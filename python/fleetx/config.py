@@ -12,7 +12,7 @@ FLAGS = [
 ]
 
 
-def parse_train_configs():
+def parse_train_configs() -> argparse.Namespace:
     """The flags of this process's command line: lr, momentum, beta1, beta2, batch_size, epsilon, download_config."""
     parser = argparse.ArgumentParser(description="settings of the training")
     for name, kind, default, meaning in FLAGS:

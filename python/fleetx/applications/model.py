@@ -1,5 +1,6 @@
 """Image classifiers. The networks are built by fleetx/models; here are their inputs, losses and loaders."""
 import os
+from typing import Dict, List, Optional, Sequence, Union
 
 import paddle
 from fleetx.dataset import ImageLoader
@@ -15,7 +16,14 @@ class Model:
     main_prog, startup_prog; checkpoints -- outputs of the blocks, for strategy.recompute_configs
     """
 
-    def __init__(self, class_dim, image_shape, data_layout="NCHW"):
+    inputs: List[static.Variable]
+    loss: static.Variable
+    target: Dict[str, static.Variable]
+    checkpoints: List[str]
+    main_prog: static.Program
+    startup_prog: static.Program
+
+    def __init__(self, class_dim: int, image_shape: Sequence[int], data_layout: str = "NCHW"):
         if data_layout != "NCHW":
             raise native.UnsupportedError(f"data_layout={data_layout!r}: pictures are fed as NCHW; inside, kernels "
                                           "choose layouts of their own")
@@ -41,7 +49,8 @@ class Model:
         raise NotImplementedError
 
     # ---- data ----
-    def get_train_dataloader(self, local_path, batch_size=32, shuffle=True, use_dali=False, **options):
+    def get_train_dataloader(self, local_path: str, batch_size: int = 32, shuffle: bool = True, use_dali: bool = False,
+                             **options) -> ImageLoader:
         """Batches of `local_path`/train.txt for training (random crops, mirrored half the time, this worker's share).
 
         use_dali -- accepted; decoding runs in C++ threads either way
@@ -50,13 +59,15 @@ class Model:
         return self.load_imagenet_from_file(os.path.join(local_path, "train.txt"), batch_size, shuffle=shuffle,
                                             **options)
 
-    def get_val_dataloader(self, local_path, batch_size=32, shuffle=False, use_dali=False, **options):
+    def get_val_dataloader(self, local_path: str, batch_size: int = 32, shuffle: bool = False, use_dali: bool = False,
+                           **options) -> ImageLoader:
         """Batches of `local_path`/val.txt for validation (resized, cut in the middle; all of it on every worker)."""
         return self.load_imagenet_from_file(os.path.join(local_path, "val.txt"), batch_size, phase="val",
                                             shuffle=shuffle, **options)
 
-    def load_imagenet_from_file(self, filelist, batch_size=32, phase="train", shuffle=None, data_layout="NCHW",
-                                use_dali=False, **options):
+    def load_imagenet_from_file(self, filelist: str, batch_size: int = 32, phase: str = "train",
+                                shuffle: Optional[bool] = None, data_layout: str = "NCHW", use_dali: bool = False,
+                                **options) -> ImageLoader:
         """Batches of the pictures in a list of lines `path label`, paths relative to the list's folder."""
         if phase not in ("train", "val", "test"):
             raise native.InvalidArgumentError(f"phase is {phase!r}; known: train, val, test")
@@ -67,7 +78,7 @@ class Model:
                            train if shuffle is None else shuffle, drop_last=train, classes=self.class_dim, **options)
 
     # ---- parameters ----
-    def parameter_list(self):
+    def parameter_list(self) -> List[str]:
         """Names of the parameters."""
         return [p.name for p in self.main_prog.all_parameters()]
 
@@ -76,16 +87,16 @@ class Model:
         test = self.main_prog.clone(for_test=True)._prune([self.logits])
         return test.ir.persistables()
 
-    def save_params(self, path):
+    def save_params(self, path: Union[str, os.PathLike]) -> None:
         """Writes `path`, a safetensors file, with all that inference needs."""
         scope = static.global_scope()
         missing = [name for name in self._state() if scope.find_var(name) is None]
         if missing:
             raise native.InvalidArgumentError(f"'{missing[0]}' has no value yet: run startup_prog first")
-        native.save_tensors(os.fspath(path), {name: scope.find_var(name).get_tensor().numpy() for name in self._state()},
-                            {"model": type(self).__name__})
+        tensors = {name: scope.find_var(name).get_tensor().numpy() for name in self._state()}
+        native.save_tensors(os.fspath(path), tensors, {"model": type(self).__name__})
 
-    def load_params(self, path):
+    def load_params(self, path: Union[str, os.PathLike]) -> None:
         """Reads what save_params wrote. Run startup_prog before; what the file lacks is an error."""
         tensors, _ = native.load_tensors(os.fspath(path))
         missing = [name for name in self._state() if name not in tensors]
@@ -98,7 +109,7 @@ class Model:
 class Resnet50(Model):
     """ResNet-50 (version 1.5): 161 trained tensors, 25.56 million parameters for 1000 classes."""
 
-    def __init__(self, data_layout="NCHW", class_dim=1000, image_shape=(3, 224, 224)):
+    def __init__(self, data_layout: str = "NCHW", class_dim: int = 1000, image_shape: Sequence[int] = (3, 224, 224)):
         super().__init__(class_dim, image_shape, data_layout)
 
     def _network(self, builder, image, file, line):
@@ -108,7 +119,8 @@ class Resnet50(Model):
 class VGG16(Model):
     """VGG16: thirteen convolutions, fully connected layers of 4096, 4096 and `class_dim`."""
 
-    def __init__(self, data_layout="NCHW", class_dim=1000, image_shape=(3, 224, 224), dropout=0.5):
+    def __init__(self, data_layout: str = "NCHW", class_dim: int = 1000, image_shape: Sequence[int] = (3, 224, 224),
+                 dropout: float = 0.5):
         self._dropout = dropout
         super().__init__(class_dim, image_shape, data_layout)
 

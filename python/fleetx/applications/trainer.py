@@ -1,8 +1,11 @@
 """Training loops with the output lines of the documents."""
+import os
 import time
+from typing import Dict, Iterable, Optional, Sequence, Union
 
 import paddle
 from fleetx import _job
+from fleetx.applications.model import Model
 from paddle import static
 from paddle._native import native
 
@@ -19,7 +22,8 @@ class MultiGPUTrainer:
         self.history = {"train loss": [], "validation": {}}  # points (step, value)
         self._tests = {}
 
-    def fit(self, model, dataloader, epoch=1, use_dali=False, start_step=10):
+    def fit(self, model: Model, dataloader: Iterable, epoch: int = 1, use_dali: bool = False,
+            start_step: int = 10) -> None:
         """Goes `epoch` times through the data. From step start_step + 1 of a pass on, a line per step: time and
         steps per second since then, `speed` being that of the last step alone."""
         rank = _job.rank()
@@ -38,7 +42,8 @@ class MultiGPUTrainer:
                           "step per second: %f, speed: %f" %
                           (rank, step, loss, total, (step - start_step) / total, 1 / took), flush=True)
 
-    def val(self, model, dataloader, target_list=None, use_dali=False):
+    def val(self, model: Model, dataloader: Iterable, target_list: Optional[Sequence[str]] = None,
+            use_dali: bool = False) -> Dict[str, float]:
         """{target: mean over all samples}, and the loss. `target_list`: names in model.target, default all."""
         names = list(model.target) if target_list is None else list(target_list)
         unknown = [name for name in names if name not in model.target]
@@ -83,7 +88,7 @@ class MultiGPUTrainer:
             if done == before:
                 raise native.InvalidArgumentError("the loader gave nothing to measure with")
 
-    def benchmark(self, model, dataloader, start_step=20, steps=100):
+    def benchmark(self, model: Model, dataloader: Iterable, start_step: int = 20, steps: int = 100) -> float:
         """Steps per second of `steps` steps, the first `start_step` left out; goes through the data as often as it
         takes."""
         rate = self._steps_per_second(
@@ -92,10 +97,11 @@ class MultiGPUTrainer:
         print(f"worker_index: {_job.rank()}, {steps} steps, step per second: {rate:f}", flush=True)
         return rate
 
-    def quick_benchmark(self, model, dataloader, start_step=20, end_step=200):
+    def quick_benchmark(self, model: Model, dataloader: Iterable, start_step: int = 20, end_step: int = 200) -> float:
         return self.benchmark(model, dataloader, start_step, end_step - start_step)
 
-    def benchmark_val(self, model, dataloader, target_list=None, start_step=20, steps=100):
+    def benchmark_val(self, model: Model, dataloader: Iterable, target_list: Optional[Sequence[str]] = None,
+                      start_step: int = 20, steps: int = 100) -> float:
         """The same of the program for validation."""
         program = model.main_prog.clone(for_test=True)
         fetch = [model.target[name] for name in target_list or model.target]
@@ -103,7 +109,7 @@ class MultiGPUTrainer:
                                       max(1, start_step), steps)
 
     # ---- curves ----
-    def plot(self, path):
+    def plot(self, path: Union[str, os.PathLike]) -> None:
         """Loss and accuracies against the step, as a PNG."""
         validation = self.history["validation"]
         losses = {"train": self.history["train loss"], "validation": validation.get("loss", [])}

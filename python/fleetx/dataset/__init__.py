@@ -4,8 +4,8 @@ from fleetx.dataset.image_dataset import ImageLoader
 __all__ = ["ImageLoader", "generated_flowers"]
 
 
-def generated_flowers(classes=8, train=1600, val=400, size=256, seed=0):
-    """Folder with train.txt, val.txt and drawn pictures of flowers (docs: fleetx make-flowers); made once and cached."""
+def generated_flowers(classes: int = 8, train: int = 1600, val: int = 400, size: int = 256, seed: int = 0) -> str:
+    """Folder with train.txt, val.txt and drawn pictures of flowers (as by `fleetx make-flowers`), made once."""
     from paddle._native import native
     folder = native.cached_flowers(classes, train, val, size, seed)
     print(f"flowers: {train} + {val} generated pictures of {classes} kinds, {size} x {size}, in {folder}", flush=True)

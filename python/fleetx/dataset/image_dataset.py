@@ -1,5 +1,8 @@
 """Batches of pictures from a list. Reading, decoding and augmenting happen in C++ threads (fleetx/data)."""
 import os
+from typing import Dict, Iterator, List, Optional, Sequence, Union
+
+import numpy
 
 from fleetx import _job
 from paddle._native import native
@@ -13,8 +16,11 @@ class ImageLoader:
     of n the pictures r, r + n, ... of that order, filled up from its beginning so that all have the same number.
     """
 
-    def __init__(self, file_list, batch_size, inputs, image_shape, train, shuffle, drop_last, classes=0, resize=None,
-                 num_threads=None, prefetch=4, min_area=0.08, on_damaged="raise", rank=None, world=None):
+    def __init__(self, file_list: Union[str, os.PathLike], batch_size: int, inputs: Sequence[str],
+                 image_shape: Sequence[int], train: bool, shuffle: bool, drop_last: bool, classes: int = 0,
+                 resize: Optional[int] = None, num_threads: Optional[int] = None, prefetch: int = 4,
+                 min_area: float = 0.08, on_damaged: str = "raise", rank: Optional[int] = None,
+                 world: Optional[int] = None):
         size = image_shape[-1]
         if len(image_shape) != 3 or image_shape[0] != 3 or image_shape[1] != size:
             raise native.InvalidArgumentError(f"pictures have three colours and are square, not {list(image_shape)}")
@@ -29,22 +35,22 @@ class ImageLoader:
             threads=num_threads or default_threads(), prefetch=prefetch, on_damaged=on_damaged, image=inputs[0],
             label=inputs[1])
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._native.batches
 
     @property
-    def classes(self):
+    def classes(self) -> int:
         return self._native.classes
 
     @property
-    def replaced(self):
+    def replaced(self) -> int:
         """Damaged pictures that others took the place of (on_damaged="replace")."""
         return self._native.replaced
 
-    def __call__(self):
+    def __call__(self) -> "ImageLoader":
         return self
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[List[Dict[str, numpy.ndarray]]]:
         number = self._pass
         self._pass += 1
         if self._train:
@@ -62,6 +68,6 @@ class ImageLoader:
               f"total: {share * self._world}", flush=True)
 
 
-def default_threads():
+def default_threads() -> int:
     """4 as in the original, but not more than cores: decoding and training share them."""
     return max(1, min(4, len(os.sched_getaffinity(0))))

@@ -1,4 +1,6 @@
 """Public data sets; the work is done by fleetx/data/download.h."""
+from typing import Optional
+
 from fleetx import _job
 from paddle._native import native
 
@@ -7,8 +9,9 @@ class Downloader:
     """Fetches a data set that a yaml file describes: `bos_path: http://...`, a folder with filelist.txt (lines
     `part-0.tar md5`), meta.txt (what every machine needs) and the archives."""
 
-    def download_from_bos(self, fs_yaml=None, local_path="./", shard_num=-1, shard_id=-1, process_num=10,
-                          sharded=False, fs_yml=None):
+    def download_from_bos(self, fs_yaml: Optional[str] = None, local_path: str = "./", shard_num: int = -1,
+                          shard_id: int = -1, process_num: int = 10, sharded: bool = False,
+                          fs_yml: Optional[str] = None) -> str:
         """Returns `local_path` when everything is there. What is there already is not fetched again, what was
         interrupted goes on; of the workers of one machine one fetches and the others wait.
 
@@ -40,7 +43,7 @@ class ImageNetDownloader(Downloader):
 
     YAML = "https://fleet.bj.bcebos.com/test/loader/small_imagenet.yaml"
 
-    def download_from_bos(self, local_path="./", fs_yaml=None, **options):
+    def download_from_bos(self, local_path: str = "./", fs_yaml: Optional[str] = None, **options) -> str:
         """As Downloader.download_from_bos; without fs_yaml from the public address (FLEETX_MIRROR names another
         server with the same files)."""
         if fs_yaml is None and options.get("fs_yml") is None:
