@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r";
 constexpr int64_t kMostReplaced = 100;  // in a row: then it is not the pictures that are wrong
-constexpr int64_t kMostWarnings = 20;
+constexpr size_t kMostWarnings = 20;
 
 std::string_view trim(std::string_view text) {
   const size_t first = text.find_first_not_of(kSpace);
@@ -105,6 +105,17 @@ void ImageList::decode(const SampleId& id, float* out) const {
   resample(image, part, options_.size, options_.norm, out);
 }
 
+int64_t ImageList::damaged() const {
+  const std::scoped_lock lock(mutex_);
+  return static_cast<int64_t>(damaged_.size());
+}
+
+void ImageList::note_damage(int64_t index, const char* what) const {
+  const std::scoped_lock lock(mutex_);
+  if (damaged_.insert(index).second && damaged_.size() <= kMostWarnings)
+    log::warning("data", what, "; the next picture takes its place");
+}
+
 void ImageList::read(const SampleId& id, std::span<void* const> out) const {
   SampleId at = id;
   for (int64_t tries = 1;; ++tries) {
@@ -115,8 +126,7 @@ void ImageList::read(const SampleId& id, std::span<void* const> out) const {
       if (e.kind() != Error::Kind::kCorrupt || options_.damaged == Damaged::kFail) throw;
       check_file(tries < std::min(size(), kMostReplaced), e.what(), " (and the ", tries - 1,
                  " pictures before it)");
-      if (++replaced_ <= kMostWarnings)
-        log::warning("data", e.what(), "; the next picture takes its place");
+      note_damage(at.index, e.what());
     }
     at.index = (at.index + 1) % size();
   }

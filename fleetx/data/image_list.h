@@ -3,7 +3,8 @@
 // reproducibly from (seed, epoch, sample); validation pictures are resized and cut in the middle.
 #pragma once
 
-#include <atomic>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace fleetx::data {
 // What becomes of a picture that cannot be decoded.
 enum class Damaged {
   kFail,    // an error that names list, line and file
-  kReplace  // a warning; the next whole picture of the list takes its place, and it is counted
+  kReplace  // a warning; the next whole picture of the list takes its place, see damaged()
 };
 
 struct ImageListOptions {
@@ -38,8 +39,8 @@ class ImageList final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   void read(const SampleId& id, std::span<void* const> out) const override;
   int64_t classes() const { return classes_; }
-  // Times that a damaged picture was replaced.
-  int64_t replaced() const { return replaced_; }
+  // Pictures that were found damaged and replaced so far.
+  int64_t damaged() const;
 
  private:
   struct Entry {
@@ -50,12 +51,14 @@ class ImageList final : public Dataset {
   Crop crop_of(const SampleId& id, int width, int height) const;
   std::string bytes_of(const Entry& entry) const;
   void decode(const SampleId& id, float* out) const;
+  void note_damage(int64_t index, const char* what) const;
 
   ImageListOptions options_;
   std::vector<Field> fields_;
   std::vector<Entry> entries_;
   int64_t classes_ = 0;
-  mutable std::atomic<int64_t> replaced_ = 0;
+  mutable std::mutex mutex_;
+  mutable std::set<int64_t> damaged_;  // their numbers
 };
 
 }  // namespace fleetx::data

@@ -82,7 +82,7 @@ void bind_images(py::module_& m) {
           py::arg("label"))
       .def_property_readonly("size", [](const ImageLoader& l) { return l.list().size(); })
       .def_property_readonly("classes", [](const ImageLoader& l) { return l.list().classes(); })
-      .def_property_readonly("replaced", [](const ImageLoader& l) { return l.list().replaced(); })
+      .def_property_readonly("damaged", [](const ImageLoader& l) { return l.list().damaged(); })
       .def_property_readonly("batches", [](ImageLoader& l) { return l.loader().batches(); })
       // Before the first batch of this pass; what has been read ahead for it is kept.
       .def("begin_pass",

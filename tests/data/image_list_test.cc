@@ -184,9 +184,9 @@ TEST_F(Lists, DamagedPicturesAreReplacedWhereThatIsAskedFor) {
   options.damaged = Damaged::kReplace;
   const ImageList list(options);
   list.read({4, 0, 0}, other);
-  EXPECT_EQ(list.replaced(), 0);
+  EXPECT_EQ(list.damaged(), 0);
   list.read({2, 0, 0}, out);
-  EXPECT_EQ(list.replaced(), 2) << "p2 and p3";
+  EXPECT_EQ(list.damaged(), 2) << "p2 and p3";
   EXPECT_EQ(label, 1) << "of p4";
   EXPECT_EQ(pixels, next);
   // A file that is not there is a mistake in the set, not damage.

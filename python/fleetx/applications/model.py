@@ -107,13 +107,16 @@ class Model:
 
 
 class Resnet50(Model):
-    """ResNet-50 (version 1.5): 161 trained tensors, 25.56 million parameters for 1000 classes."""
+    """ResNet-50 (version 1.5): 161 trained tensors, 25.56 million parameters for 1000 classes. `width`: channels of its
+    first stage, each following one doubles them; less than 64 makes a narrower network of the same depth."""
 
-    def __init__(self, data_layout: str = "NCHW", class_dim: int = 1000, image_shape: Sequence[int] = (3, 224, 224)):
+    def __init__(self, data_layout: str = "NCHW", class_dim: int = 1000, image_shape: Sequence[int] = (3, 224, 224),
+                 width: int = 64):
+        self._width = width
         super().__init__(class_dim, image_shape, data_layout)
 
     def _network(self, builder, image, file, line):
-        return native.resnet(builder, image, 50, self.class_dim, 64, "", file, line)
+        return native.resnet(builder, image, 50, self.class_dim, self._width, "", file, line)
 
 
 class VGG16(Model):

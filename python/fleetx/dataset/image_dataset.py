@@ -43,9 +43,9 @@ class ImageLoader:
         return self._native.classes
 
     @property
-    def replaced(self) -> int:
-        """Damaged pictures that others took the place of (on_damaged="replace")."""
-        return self._native.replaced
+    def damaged(self) -> int:
+        """Pictures that were found damaged so far, so that others took their places (on_damaged="replace")."""
+        return self._native.damaged
 
     def __call__(self) -> "ImageLoader":
         return self

