@@ -1,6 +1,7 @@
 """Every Python listing and every shell command of the documents, as printed. Names that a listing leaves undefined come
 from a prelude, placeholder addresses point to a server of this machine. A table of the results is printed at the end
 (pytest -s shows it)."""
+import contextlib
 import pathlib
 import sys
 import threading
@@ -44,19 +45,32 @@ def waits(document, what, reason):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """A server with the two data sets that the documents name; FLEETX_MIRROR of the scripts points to it."""
+def serve_pictures(tmp_path_factory):
+    """Starts a server with so many pictures under the names that the documents use; FLEETX_MIRROR points to it."""
     fleetx_tests = documents.load_file(pathlib.Path(__file__).resolve().parents[1] / "fleetx" / "conftest.py")
-    root = tmp_path_factory.mktemp("server")
-    with pytest.MonkeyPatch.context() as patch:
+    with contextlib.ExitStack() as servers, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        flowers = pathlib.Path(native.cached_flowers(classes=4, train=140, val=10, size=64))
-    fleetx_tests.pack(flowers, root / "set")
-    (root / "test" / "loader").mkdir(parents=True)
-    (root / "full_imagenet_bos.yml").write_text("bos_path: set\n")
-    (root / "test" / "loader" / "small_imagenet.yaml").write_text("bos_path: ../../set\n")
-    with fleetx_tests.serve(root) as address:
-        yield {"FLEETX_MIRROR": address}
+
+        def start(pictures):
+            root = tmp_path_factory.mktemp("server")
+            flowers = pathlib.Path(native.cached_flowers(classes=4, train=pictures, val=10, size=64))
+            fleetx_tests.pack(flowers, root / "set")
+            (root / "test" / "loader").mkdir(parents=True)
+            (root / "full_imagenet_bos.yml").write_text("bos_path: set\n")
+            (root / "test" / "loader" / "small_imagenet.yaml").write_text("bos_path: ../../set\n")
+            return {"FLEETX_MIRROR": servers.enter_context(fleetx_tests.serve(root))}
+        yield start
+
+
+# A step of the documents' batch size for each worker.
+@pytest.fixture(scope="module")
+def server(serve_pictures):
+    return serve_pictures(35)
+
+
+@pytest.fixture(scope="module")
+def server_for_four(serve_pictures):
+    return serve_pictures(140)
 
 
 def write(folder, name, *parts):
@@ -82,7 +96,7 @@ def test_000_with_the_trainer(tmp_path, server):
     _, model, strategy, trainer, _ = documents.listings("000")
     script = write(tmp_path, "resnet_app.py", PRELUDE_000, model, OPTIMIZER, strategy, trainer)
     result = documents.run(PYTHON + [script], tmp_path, until=SECOND_PASS, environment=server)
-    check("000", "X.applications.Resnet50, strategy, MultiGPUTrainer", result, ["read images from 0, length: 140"])
+    check("000", "X.applications.Resnet50, strategy, MultiGPUTrainer", result, ["read images from 0, length: 35"])
 
 
 def test_000_with_a_loop(tmp_path, server):
@@ -93,11 +107,11 @@ def test_000_with_a_loop(tmp_path, server):
     check("000", "X.applications.Resnet50, strategy, own loop", result)
 
 
-def test_000_command(tmp_path, server):
+def test_000_command(tmp_path, server_for_four):
     _, model, strategy, trainer, _ = documents.listings("000")
     write(tmp_path, "resnet_app.py", PRELUDE_000, model, OPTIMIZER, strategy, trainer)
     (line,), = documents.commands("000")
-    result = documents.run(line, tmp_path, until=SECOND_PASS, timeout=600, environment=server)
+    result = documents.run(line, tmp_path, until=SECOND_PASS, timeout=600, environment=server_for_four)
     check("000", line, result, ["('trainerid, trainer_count', 0, 4)", "length: 35"])
 
 
@@ -130,13 +144,15 @@ def test_001_commands(tmp_path, number):
 
 
 # ---- 002: fleetrun ----
-def test_002_listing(tmp_path, server):
+def test_002_listing(tmp_path, server, server_for_four):
     listing, = documents.listings("002")
-    write(tmp_path, "res_app.py", listing)
-    for lines, until in ((["export CUDA_VISIBLE_DEVICES=0", "python res_app.py"], SECOND_PASS),
-                         (["export CUDA_VISIBLE_DEVICES=0,1,2,3", "fleetrun res_app.py"], SECOND_PASS)):
+    for devices, start, environment in (("0", "python", server), ("0,1,2,3", "fleetrun", server_for_four)):
+        folder = tmp_path / start
+        folder.mkdir()
+        write(folder, "res_app.py", listing)
+        lines = [f"export CUDA_VISIBLE_DEVICES={devices}", f"{start} res_app.py"]
         assert lines in documents.commands("002")
-        result = documents.run("; ".join(lines), tmp_path, until=until, timeout=600, environment=server)
+        result = documents.run("; ".join(lines), folder, until=SECOND_PASS, timeout=600, environment=environment)
         check("002", "; ".join(lines), result, ["('reader shuffle seed', 0)", "('trainerid, trainer_count', 0, "])
 
 
