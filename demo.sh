@@ -22,4 +22,6 @@ What to try next:
   build/release/tools/fleetx doctor                         what this machine can do
   examples/lenet_fashion_mnist.cc                           the program that just ran
   build/release/examples/lenet_fashion_mnist --help         the same with one worker
+In Python:
+  scripts/build release fleetx_python && source python/env.sh && fleetrun --gpus=0,1 examples/lenet_fashion_mnist.py
 END

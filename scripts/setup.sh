@@ -25,6 +25,14 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   exit 0
 fi
 
+# The rule of cmake/python.cmake: the user's own where it has NumPy and headers.
+say_interpreter() {
+  local probe='import numpy, os, sys, sysconfig; assert os.path.exists(sysconfig.get_paths()["include"] + "/Python.h")'
+  local python
+  python=$(python3 -c "$probe; print(sys.executable)" 2>/dev/null) || python=/usr/bin/python3
+  echo "setup: the Python packages are for $python"
+}
+
 missing=()
 for package in "${packages[@]}"; do
   state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
@@ -32,6 +40,7 @@ for package in "${packages[@]}"; do
 done
 if ((${#missing[@]} == 0)); then
   echo "setup: all ${#packages[@]} packages are there"
+  say_interpreter
   exit 0
 fi
 
@@ -57,3 +66,4 @@ echo "setup: installing ${missing[*]}"
 quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -q -y --no-install-recommends "${missing[@]}"
 echo "setup: installed ${#missing[@]} packages"
+say_interpreter
