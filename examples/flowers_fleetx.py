@@ -11,23 +11,25 @@ import paddle.distributed.fleet as fleet
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--classes", type=int, default=8, help="kinds of flowers (default: 8)")
-parser.add_argument("--train", type=int, default=3200, help="pictures to train on (default: 3200)")
+parser.add_argument("--train", type=int, default=4000, help="pictures to train on (default: 4000)")
 parser.add_argument("--size", type=int, default=64, help="width of what the network sees (default: 64)")
-parser.add_argument("--epochs", type=int, default=10, help="default: 10")
+parser.add_argument("--width", type=int, default=16, help="channels of the first stage; ResNet-50 has 64 (default: 16)")
+parser.add_argument("--epochs", type=int, default=8, help="times to go through all pictures (default: 8)")
 parser.add_argument("--batch_size", type=int, default=16, help="pictures per step and worker (default: 16)")
-parser.add_argument("--lr", type=float, default=0.05, help="highest learning rate (default: 0.05)")
+parser.add_argument("--lr", type=float, default=0.002, help="highest learning rate (default: 0.002)")
 parser.add_argument("--curves", default="flowers_fleetx.png", help="file for the curves")
 options = parser.parse_args()
 
 fleet.init(is_collective=True)
 folder = X.dataset.generated_flowers(options.classes, options.train, val=400, size=options.size * 3 // 2)
-model = X.applications.Resnet50(class_dim=options.classes, image_shape=[3, options.size, options.size])
+model = X.applications.Resnet50(class_dim=options.classes, image_shape=[3, options.size, options.size],
+                                width=options.width)
 train = model.get_train_dataloader(folder, options.batch_size, min_area=0.5, num_threads=1)
 val = model.get_val_dataloader(folder, batch_size=50, num_threads=1)
 
 steps = options.epochs * len(train)
 schedule = X.utils.linear_warmup_decay(options.lr, steps // 20, steps)
-optimizer = paddle.optimizer.Momentum(schedule, momentum=0.9, weight_decay=1e-4)
+optimizer = paddle.optimizer.Adam(schedule)
 optimizer = fleet.distributed_optimizer(optimizer)
 optimizer.minimize(model.loss)
 
