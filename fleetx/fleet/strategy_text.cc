@@ -243,7 +243,8 @@ class Parser {
       check(false, "unknown field '", word, "'", group.name.empty() ? "" : " of ", group.name,
             did_you_mean(word, group.name.empty() ? all_names(groups_) : group.names()));
     const std::string name = full_name(group, *field);
-    const auto [entry, first] = seen_.emplace(name, line_);
+    const auto inserted = seen_.emplace(name, line_);
+    const bool first = inserted.second;
     check(accept(':'), "expected ':' after '", name, "'");
     const std::string who = str(source_, ":", line_, ": ", name);
     std::visit(
@@ -253,7 +254,7 @@ class Parser {
             append(*to);
             return;
           }
-          check(first, "'", name, "' is there already, in line ", entry->second);
+          check(first, "'", name, "' is there already, in line ", inserted.first->second);
           if constexpr (std::is_same_v<T, DistributedStrategy::Mode>)
             write(*field, mode(), who);
           else if constexpr (std::is_same_v<T, int>)
