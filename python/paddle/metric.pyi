@@ -5,15 +5,12 @@ from typing import Any
 import numpy
 
 from paddle._graph import Variable as Variable
-
-
+from paddle._graph import emit as emit
 from paddle.tensor import creation as creation
 from paddle.tensor import logic as logic
 from paddle.tensor import manipulation as manipulation
 from paddle.tensor import math as math
 from paddle.utils import unique_name as unique_name
-
-
 
 class Accuracy(Metric):
     def __init__(self, topk: Any = ..., name: str | None = None) -> None: ...
@@ -46,6 +43,6 @@ class Precision:
 class Recall:
     def __init__(self, name: str | None = 'recall') -> None: ...
     def accumulate(self) -> Any: ...
-
-
 def accuracy(input: Variable, label: Variable, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None) -> Variable: ...
+def area(pos: Any, neg: Any) -> Any: ...
+def auc(input: Variable, label: Variable, curve: Any = 'ROC', num_thresholds: Any = 4095, topk: Any = 1, slide_steps: Any = 1, ins_tag_weight: Any = None) -> tuple[Variable, Variable, list[Variable]]: ...

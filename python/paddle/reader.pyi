@@ -4,15 +4,8 @@ from typing import Any
 
 import numpy
 
-
-
-
-
-
 class ComposeNotAligned:
     ...
-
-
 def buffered(reader: Callable[[], Iterable[Any]], size: int | Sequence[int]) -> Any: ...
 def cache(reader: Callable[[], Iterable[Any]]) -> Any: ...
 def chain(*readers: Any) -> Any: ...

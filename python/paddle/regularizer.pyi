@@ -4,11 +4,6 @@ from typing import Any
 
 import numpy
 
-
-
-
-
-
 class L1Decay(WeightDecayRegularizer):
     key: Any
 
@@ -17,3 +12,8 @@ class L2Decay(WeightDecayRegularizer):
     key: Any
 
 
+class WeightDecayRegularizer:
+    def __init__(self, coeff: Any = 0.0) -> None: ...
+    @property
+    def coeff(self) -> Any: ...
+    def options(self) -> Any: ...

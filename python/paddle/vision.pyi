@@ -4,10 +4,5 @@ from typing import Any
 
 import numpy
 
-
-
-
-
-
 def get_image_backend() -> Any: ...
 def set_image_backend(backend: Any) -> Any: ...

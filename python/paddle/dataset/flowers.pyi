@@ -4,12 +4,8 @@ from typing import Any
 
 import numpy
 
-
-
 from paddle.dataset import common as common
 from paddle.dataset import matlab as matlab
-
-
 
 def test(mapper: Any = None, buffered_size: Any = 1024, use_xmap: Any = True, cycle: Any = False) -> Any: ...
 def train(mapper: Any = None, buffered_size: Any = 1024, use_xmap: Any = True, cycle: Any = False) -> Any: ...

@@ -4,11 +4,7 @@ from typing import Any
 
 import numpy
 
-
-
 from paddle.dataset import common as common
-
-
 
 def build_dict(pattern: Any, cutoff: Any) -> Any: ...
 def test(word_idx: Any) -> Any: ...

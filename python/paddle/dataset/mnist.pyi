@@ -4,11 +4,7 @@ from typing import Any
 
 import numpy
 
-
-
 from paddle.dataset import common as common
-
-
 
 def reader_creator(split: Any) -> Any: ...
 def test() -> Any: ...

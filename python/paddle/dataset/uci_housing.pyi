@@ -4,13 +4,9 @@ from typing import Any
 
 import numpy
 
-
-
 from paddle.dataset import common as common
 
 feature_names: Any
-
-
 def load_data() -> Any: ...
 def test() -> Any: ...
 def train() -> Any: ...

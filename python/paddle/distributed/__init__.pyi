@@ -5,11 +5,8 @@ from typing import Any
 import numpy
 
 from paddle._graph import Variable as Variable
-
-
+from paddle._graph import emit as emit
 from paddle.distributed import fleet as fleet
-
-
 
 class ParallelEnv:
     @property
@@ -36,13 +33,10 @@ class ReduceOp:
     MIN: Any
     PROD: Any
     AVG: Any
-
-
 def all_gather(tensor_list: Any, tensor: Any, group: Any = None, use_calc_stream: Any = True, sync_op: Any = True) -> Any: ...
 def all_reduce(tensor: Any, op: Any = 'sum', group: Any = None, use_calc_stream: Any = True, sync_op: Any = True) -> Any: ...
 def barrier(group: Any = None) -> Any: ...
 def broadcast(tensor: Any, src: Any = 0, group: Any = None, use_calc_stream: Any = True, sync_op: Any = True) -> Any: ...
-def emit(op: Any, inputs: Any, attrs: Any = None, outputs: Any = None, name: str | None = None) -> Any: ...
 def get_rank(group: Any = None) -> Any: ...
 def get_world_size(group: Any = None) -> Any: ...
 def init_parallel_env() -> Any: ...

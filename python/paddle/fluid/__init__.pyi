@@ -4,13 +4,30 @@ from typing import Any
 
 import numpy
 
+from paddle import get_flags as get_flags
+from paddle import set_flags as set_flags
+from paddle._executor import BuildStrategy as BuildStrategy
+from paddle._executor import CPUPlace as CPUPlace
+from paddle._executor import CUDAPinnedPlace as CUDAPinnedPlace
+from paddle._executor import CUDAPlace as CUDAPlace
+from paddle._executor import CompiledProgram as CompiledProgram
+from paddle._executor import ExecutionStrategy as ExecutionStrategy
+from paddle._executor import Executor as Executor
+from paddle._executor import LoDTensor as LoDTensor
+from paddle._executor import LoDTensor as Tensor
+from paddle._executor import Scope as Scope
+from paddle._executor import cpu_places as cpu_places
+from paddle._executor import cuda_places as cuda_places
+from paddle._executor import global_scope as global_scope
+from paddle._executor import is_compiled_with_cuda as is_compiled_with_cuda
+from paddle._executor import scope_guard as scope_guard
 from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
+from paddle._graph import default_main_program as default_main_program
+from paddle._graph import default_startup_program as default_startup_program
+from paddle._graph import program_guard as program_guard
 from paddle._param import ParamAttr as ParamAttr
-from paddle.nn.initializer import Initializer as Initializer
-
-DTypeLike = str | type | numpy.dtype
-
+from paddle._param import WeightNormParamAttr as WeightNormParamAttr
 from paddle.fluid import backward as backward
 from paddle.fluid import clip as clip
 from paddle.fluid import compiler as compiler
@@ -28,160 +45,21 @@ from paddle.fluid import param_attr as param_attr
 from paddle.fluid import regularizer as regularizer
 from paddle.fluid import transpiler as transpiler
 from paddle.fluid import unique_name as unique_name
+from paddle.fluid.data_feeder import DataFeeder as DataFeeder
+from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
+from paddle.io import DataLoader as DataLoader
+from paddle.io import GeneratorLoader as PyReader
+from paddle.static import data as data
+from paddle.static import device_guard as device_guard
+from paddle.static import gradients as gradients
+from paddle.static import name_scope as name_scope
+from paddle.static.io import load as load
+from paddle.static.io import save as save
+from paddle.static.nn import embedding as embedding
+from paddle.tensor.manipulation import one_hot as one_hot
 
-PyReader: Any
-Tensor: Any
-
-
-class BuildStrategy:
-    enable_sequential_execution: Any
-    fuse_elewise_add_act_ops: Any
-    fuse_bn_act_ops: Any
-    fuse_bn_add_act_ops: Any
-    fuse_relu_depthwise_conv: Any
-    fuse_broadcast_ops: Any
-    fuse_all_optimizer_ops: Any
-    fuse_all_reduce_ops: Any
-    sync_batch_norm: Any
-    enable_inplace: Any
-    enable_backward_optimizer_op_deps: Any
-    cache_runtime_context: Any
-    enable_auto_fusion: Any
-    enable_addto: Any
-    memory_optimize: Any
-    remove_unnecessary_lock: Any
-    debug_graphviz_path: Any
-    num_trainers: Any
-    trainer_id: Any
-    trainers_endpoints: Any
-    async_mode: Any
-    hierarchical_allreduce_inter_nranks: Any
-    use_hierarchical_allreduce: Any
-    nccl_comm_num: Any
-    reduce_strategy: Any
-    gradient_scale_strategy: Any
-
-
-class CPUPlace:
-    ...
-
-
-class CUDAPinnedPlace:
-    ...
-
-
-class CUDAPlace:
-    def __init__(self, device_id: Any = 0) -> None: ...
-    def get_device_id(self) -> Any: ...
-
-
-class CompiledProgram:
-    def __init__(self, program_or_graph: Any, build_strategy: Any = None) -> None: ...
-    def with_data_parallel(self, loss_name: Any = None, build_strategy: Any = None, exec_strategy: Any = None, share_vars_from: Any = None, places: Any = None) -> Any: ...
-    def with_inference_optimize(self, config: Any) -> Any: ...
-
-
-class DataFeeder:
-    def __init__(self, feed_list: Any, place: Any = None, program: Program | None = None) -> None: ...
-    def feed(self, iterable: bool) -> Any: ...
-    def feed_parallel(self, iterable: bool, num_places: Any = None) -> Any: ...
-    def decorate_reader(self, reader: Callable[[], Iterable[Any]], multi_devices: Any = False, num_places: Any = None, drop_last: bool = True) -> Any: ...
-
-
-class DataLoader:
-    def __init__(self, dataset: Any, feed_list: Any = None, places: Any = None, return_list: bool = False, batch_sampler: Any = None, batch_size: int = 1, shuffle: bool = False, drop_last: bool = False, collate_fn: Any = None, num_workers: Any = 0, use_buffer_reader: Any = True, use_shared_memory: Any = True, timeout: Any = 0, worker_init_fn: Any = None, persistent_workers: Any = False) -> None: ...
-    @staticmethod
-    def from_generator(feed_list: Any = None, capacity: int | None = None, use_double_buffer: Any = True, iterable: bool = True, return_list: bool = False, use_multiprocess: Any = False, drop_last: bool = True) -> Any: ...
-    @staticmethod
-    def from_dataset(*args: Any, **kwargs: Any) -> Any: ...
-    def __iter__(self) -> Any: ...
-    def __call__(self) -> Any: ...
-    def __len__(self) -> int: ...
-
-
-class DistributeTranspilerConfig:
-    slice_var_up: Any
-    split_method: Any
-    min_block_size: Any
-    enable_dc_asgd: Any
-    mode: Any
-    print_log: Any
-    wait_port: Any
-    half_async: Any
-    completely_not_async: Any
-    geo_sgd_mode: Any
-    geo_sgd_need_push_nums: Any
-    nccl_comm_num: Any
-    use_hierarchical_allreduce: Any
-    hierarchical_allreduce_inter_nranks: Any
-    collective_mode: Any
-    sync_mode: Any
-    runtime_split_send_recv: Any
-
-
-class ExecutionStrategy:
-    num_threads: Any
-    num_iteration_per_drop_scope: Any
-    num_iteration_per_run: Any
-    use_thread_barrier: Any
-    use_experimental_executor: Any
-    allow_op_delay: Any
-
-
-class Executor:
-    def __init__(self, place: Any = None) -> None: ...
-    def close(self) -> Any: ...
-    def run(self, program: Program | None = None, feed: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None, fetch_list: Sequence[Variable | str] | None = None, feed_var_name: Any = 'feed', fetch_var_name: Any = 'fetch', scope: Any = None, return_numpy: bool = True, use_program_cache: Any = False, return_merged: Any = True, use_prune: Any = False) -> Any: ...
-    def plan(self, program: Program | None, feed: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, fetch_list: Sequence[Variable | str] | None, scope: Any = None) -> Any: ...
-    def train_from_dataset(self, *args: Any, **kwargs: Any) -> Any: ...
-    def infer_from_dataset(self, *args: Any, **kwargs: Any) -> Any: ...
-
-
-class LoDTensor:
-    def __init__(self, array: Any = None) -> None: ...
-    def set(self, array: Any, place: Any = None) -> Any: ...
-    def numpy(self) -> Any: ...
-    def shape(self) -> Any: ...
-    def set_lod(self, lod: Any) -> Any: ...
-    def lod(self) -> Any: ...
-    def set_recursive_sequence_lengths(self, lengths: Any) -> Any: ...
-    def recursive_sequence_lengths(self) -> Any: ...
-
-
-class Scope:
-    def __init__(self) -> None: ...
-    def find_var(self, name: str | None) -> Any: ...
-    def var(self, name: str | None) -> Any: ...
-    def local_var_names(self) -> Any: ...
-    def erase(self, names: Any) -> Any: ...
-    def new_scope(self) -> Any: ...
-    def drop_kids(self) -> Any: ...
-
-
-class WeightNormParamAttr(ParamAttr):
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-
-
-def cpu_places(device_count: Any = None) -> Any: ...
 def create_lod_tensor(data: Any, recursive_seq_lens: Any, place: Any = None) -> Any: ...
-def cuda_places(device_ids: Any = None) -> Any: ...
-def data(name: str | None, shape: Sequence[int | None | Variable], dtype: DTypeLike | None = None, lod_level: Any = 0) -> Variable: ...
-def default_main_program() -> Any: ...
-def default_startup_program() -> Any: ...
-def device_guard(device: Any = None) -> Any: ...
-def embedding(input: Variable, size: int | Sequence[int], is_sparse: bool = False, is_distributed: Any = False, padding_idx: Any = None, param_attr: ParamAttr | Initializer | str | bool | None = None, dtype: DTypeLike = 'float32') -> Variable: ...
-def get_flags(flags: Any) -> Any: ...
-def global_scope() -> Any: ...
-def gradients(targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None) -> Any: ...
 def in_dygraph_mode() -> Any: ...
-def is_compiled_with_cuda() -> Any: ...
-def load(program: Program | None, model_path: str | None, executor: Any = None, var_list: Any = None) -> Any: ...
 def memory_optimize(*args: Any, **kwargs: Any) -> Any: ...
-def name_scope(prefix: Any = None) -> Any: ...
-def one_hot(x: Variable, num_classes: int, name: str | None = None) -> Variable: ...
-def program_guard(main_program: Program | None, startup_program: Program | None = None) -> Any: ...
-def release_memory(*args: Any, **kwargs: Any) -> Any: ...
 def require_version(min_version: Any, max_version: Any = None) -> Any: ...
-def save(program: Program | None, model_path: str | None, protocol: Any = None, **configs: Any) -> Any: ...
-def scope_guard(scope: Any) -> Any: ...
-def set_flags(flags: Any) -> Any: ...
+release_memory = memory_optimize

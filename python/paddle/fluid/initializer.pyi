@@ -5,16 +5,7 @@ from typing import Any
 import numpy
 
 from paddle.nn.initializer import Initializer as Initializer
-
-
-
-ConstantInitializer: Any
-MSRAInitializer: Any
-NormalInitializer: Any
-TruncatedNormalInitializer: Any
-UniformInitializer: Any
-XavierInitializer: Any
-
+from paddle.nn.initializer import set_global_initializer as set_global_initializer
 
 class Constant(Constant):
     def __init__(self, value: Any = 0.0, force_cpu: Any = False) -> None: ...
@@ -42,6 +33,9 @@ class Uniform(Uniform):
 
 class Xavier:
     def __init__(self, uniform: Any = True, fan_in: Any = None, fan_out: Any = None, seed: Any = 0) -> None: ...
-
-
-def set_global_initializer(weight_init: Any, bias_init: Any = None) -> Any: ...
+ConstantInitializer = Constant
+MSRAInitializer = MSRA
+NormalInitializer = Normal
+TruncatedNormalInitializer = TruncatedNormal
+UniformInitializer = Uniform
+XavierInitializer = Xavier

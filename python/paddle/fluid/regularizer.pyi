@@ -4,18 +4,11 @@ from typing import Any
 
 import numpy
 
-
-
-
-L1DecayRegularizer: Any
-L2DecayRegularizer: Any
-
-
 class L1Decay(L1Decay):
     def __init__(self, regularization_coeff: Any = 0.0) -> None: ...
 
 
 class L2Decay(L2Decay):
     def __init__(self, regularization_coeff: Any = 0.0) -> None: ...
-
-
+L1DecayRegularizer = L1Decay
+L2DecayRegularizer = L2Decay

@@ -6,10 +6,6 @@ import numpy
 
 from paddle._graph import Variable as Variable
 
-
-
-
-
 class Assign(Initializer):
     def __init__(self, value: Any, name: str | None = None) -> None: ...
     def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
@@ -17,6 +13,10 @@ class Assign(Initializer):
 
 class Constant(Initializer):
     def __init__(self, value: Any = 0.0) -> None: ...
+    def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
+
+
+class Initializer:
     def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
 
 
@@ -48,6 +48,6 @@ class XavierNormal:
 
 class XavierUniform:
     def __init__(self, fan_in: Any = None, fan_out: Any = None, name: str | None = None) -> None: ...
-
-
+def default_for(is_bias: Any, fallback: Any = None) -> Any: ...
+def fans(shape: Sequence[int | None | Variable]) -> Any: ...
 def set_global_initializer(weight_init: Any, bias_init: Any = None) -> Any: ...

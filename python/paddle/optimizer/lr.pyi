@@ -4,11 +4,7 @@ from typing import Any
 
 import numpy
 
-
 LearningRate = Any
-
-
-
 
 class CosineAnnealingDecay(LRScheduler):
     def __init__(self, learning_rate: float | LearningRate, T_max: Any, eta_min: Any = 0, last_epoch: Any = -1, verbose: Any = False) -> None: ...
@@ -86,5 +82,3 @@ class ReduceOnPlateau(LRScheduler):
 class StepDecay(LRScheduler):
     def __init__(self, learning_rate: float | LearningRate, step_size: Any, gamma: float = 0.1, last_epoch: Any = -1, verbose: Any = False) -> None: ...
     def get_lr(self) -> Any: ...
-
-

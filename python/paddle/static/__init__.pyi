@@ -4,110 +4,52 @@ from typing import Any
 
 import numpy
 
+from paddle._executor import BuildStrategy as BuildStrategy
+from paddle._executor import CompiledProgram as CompiledProgram
+from paddle._executor import ExecutionStrategy as ExecutionStrategy
+from paddle._executor import Executor as Executor
+from paddle._executor import Scope as Scope
+from paddle._executor import cpu_places as cpu_places
+from paddle._executor import cuda_places as cuda_places
+from paddle._executor import global_scope as global_scope
+from paddle._executor import scope_guard as scope_guard
 from paddle._graph import Parameter as Parameter
 from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
+from paddle._graph import as_list as as_list
+from paddle._graph import default_main_program as default_main_program
+from paddle._graph import default_startup_program as default_startup_program
+from paddle._graph import program_guard as program_guard
+from paddle._native import user_line as user_line
 from paddle._param import ParamAttr as ParamAttr
-from paddle.nn.initializer import Initializer as Initializer
+from paddle._param import WeightNormParamAttr as WeightNormParamAttr
+from paddle.metric import accuracy as accuracy
+from paddle.metric import auc as auc
+from paddle.static import io as io
+from paddle.static import nn as nn
+from paddle.static.io import deserialize_persistables as deserialize_persistables
+from paddle.static.io import deserialize_program as deserialize_program
+from paddle.static.io import load as load
+from paddle.static.io import load_from_file as load_from_file
+from paddle.static.io import load_inference_model as load_inference_model
+from paddle.static.io import load_program_state as load_program_state
+from paddle.static.io import normalize_program as normalize_program
+from paddle.static.io import save as save
+from paddle.static.io import save_inference_model as save_inference_model
+from paddle.static.io import save_to_file as save_to_file
+from paddle.static.io import serialize_persistables as serialize_persistables
+from paddle.static.io import serialize_program as serialize_program
+from paddle.static.io import set_program_state as set_program_state
+from paddle.tensor.creation import create_global_var as create_global_var
+from paddle.tensor.creation import create_parameter as create_parameter
 
 DTypeLike = str | type | numpy.dtype
 
-from paddle.static import io as io
-from paddle.static import nn as nn
-
-
-
-class BuildStrategy:
-    enable_sequential_execution: Any
-    fuse_elewise_add_act_ops: Any
-    fuse_bn_act_ops: Any
-    fuse_bn_add_act_ops: Any
-    fuse_relu_depthwise_conv: Any
-    fuse_broadcast_ops: Any
-    fuse_all_optimizer_ops: Any
-    fuse_all_reduce_ops: Any
-    sync_batch_norm: Any
-    enable_inplace: Any
-    enable_backward_optimizer_op_deps: Any
-    cache_runtime_context: Any
-    enable_auto_fusion: Any
-    enable_addto: Any
-    memory_optimize: Any
-    remove_unnecessary_lock: Any
-    debug_graphviz_path: Any
-    num_trainers: Any
-    trainer_id: Any
-    trainers_endpoints: Any
-    async_mode: Any
-    hierarchical_allreduce_inter_nranks: Any
-    use_hierarchical_allreduce: Any
-    nccl_comm_num: Any
-    reduce_strategy: Any
-    gradient_scale_strategy: Any
-
-
-class CompiledProgram:
-    def __init__(self, program_or_graph: Any, build_strategy: Any = None) -> None: ...
-    def with_data_parallel(self, loss_name: Any = None, build_strategy: Any = None, exec_strategy: Any = None, share_vars_from: Any = None, places: Any = None) -> Any: ...
-    def with_inference_optimize(self, config: Any) -> Any: ...
-
-
-class ExecutionStrategy:
-    num_threads: Any
-    num_iteration_per_drop_scope: Any
-    num_iteration_per_run: Any
-    use_thread_barrier: Any
-    use_experimental_executor: Any
-    allow_op_delay: Any
-
-
-class Executor:
-    def __init__(self, place: Any = None) -> None: ...
-    def close(self) -> Any: ...
-    def run(self, program: Program | None = None, feed: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None, fetch_list: Sequence[Variable | str] | None = None, feed_var_name: Any = 'feed', fetch_var_name: Any = 'fetch', scope: Any = None, return_numpy: bool = True, use_program_cache: Any = False, return_merged: Any = True, use_prune: Any = False) -> Any: ...
-    def plan(self, program: Program | None, feed: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, fetch_list: Sequence[Variable | str] | None, scope: Any = None) -> Any: ...
-    def train_from_dataset(self, *args: Any, **kwargs: Any) -> Any: ...
-    def infer_from_dataset(self, *args: Any, **kwargs: Any) -> Any: ...
-
-
 class InputSpec:
     def __init__(self, shape: Sequence[int | None | Variable], dtype: DTypeLike = 'float32', name: str | None = None) -> None: ...
-
-
-class Scope:
-    def __init__(self) -> None: ...
-    def find_var(self, name: str | None) -> Any: ...
-    def var(self, name: str | None) -> Any: ...
-    def local_var_names(self) -> Any: ...
-    def erase(self, names: Any) -> Any: ...
-    def new_scope(self) -> Any: ...
-    def drop_kids(self) -> Any: ...
-
-
-class WeightNormParamAttr(ParamAttr):
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-
-
 def Print(input: Variable, first_n: Any = -1, message: str | None = None, summarize: Any = 20, print_tensor_name: Any = True, print_tensor_type: Any = True, print_tensor_shape: Any = True, print_tensor_layout: Any = True, print_tensor_lod: Any = True, print_phase: Any = 'both') -> Any: ...
-def accuracy(input: Variable, label: Variable, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None) -> Variable: ...
 def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | None = None, no_grad_set: Any = None, callbacks: Any = None, checkpoints: Any = None) -> Any: ...
-def auc(input: Variable, label: Variable, curve: Any = 'ROC', num_thresholds: Any = 4095, topk: Any = 1, slide_steps: Any = 1, ins_tag_weight: Any = None) -> tuple[Variable, Variable, list[Variable]]: ...
-def cpu_places(device_count: Any = None) -> Any: ...
-def create_global_var(shape: Sequence[int | None | Variable], value: Any, dtype: DTypeLike, persistable: Any = False, force_cpu: Any = False, name: str | None = None) -> Variable: ...
-def create_parameter(shape: Sequence[int | None | Variable], dtype: DTypeLike = 'float32', name: str | None = None, attr: ParamAttr | Initializer | str | bool | None = None, is_bias: Any = False, default_initializer: Any = None) -> Variable: ...
-def cuda_places(device_ids: Any = None) -> Any: ...
 def data(name: str | None, shape: Sequence[int | None | Variable], dtype: DTypeLike | None = None, lod_level: Any = 0) -> Variable: ...
-def default_main_program() -> Any: ...
-def default_startup_program() -> Any: ...
 def device_guard(device: Any = None) -> Any: ...
-def global_scope() -> Any: ...
 def gradients(targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None) -> Any: ...
-def load(program: Program | None, model_path: str | None, executor: Any = None, var_list: Any = None) -> Any: ...
-def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) -> Any: ...
-def load_program_state(model_path: str | None, var_list: Any = None) -> Any: ...
 def name_scope(prefix: Any = None) -> Any: ...
-def program_guard(main_program: Program | None, startup_program: Program | None = None) -> Any: ...
-def save(program: Program | None, model_path: str | None, protocol: Any = None, **configs: Any) -> Any: ...
-def save_inference_model(path_prefix: str | None, feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any) -> Any: ...
-def scope_guard(scope: Any) -> Any: ...
-def set_program_state(program: Program | None, state_dict: Any) -> Any: ...

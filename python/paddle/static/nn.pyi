@@ -4,25 +4,30 @@ from typing import Any
 
 import numpy
 
+from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
+from paddle._graph import as_list as as_list
+from paddle._graph import layer_call as layer_call
 from paddle._param import ParamAttr as ParamAttr
-from paddle.nn.initializer import Initializer as Initializer
-
-DTypeLike = str | type | numpy.dtype
-
 from paddle.nn import initializer as I
 from paddle.nn.functional import activation as activation
 from paddle.nn.functional import conv as conv
+from paddle.nn.initializer import Initializer as Initializer
 from paddle.tensor import manipulation as manipulation
 from paddle.tensor import math as math
+from paddle.tensor.creation import create_parameter as create_parameter
 from paddle.utils import unique_name as unique_name
 
+DTypeLike = str | type | numpy.dtype
 
-
+class Names:
+    def __init__(self, kind: Any, name: str | None, program: Program | None) -> None: ...
+    def parameter(self, attr: ParamAttr | Initializer | str | bool | None, shape: Sequence[int | None | Variable], suffix: Any = 'w', default_init: Any = None) -> Any: ...
+    def state(self, name: str | None) -> Any: ...
+    def remember(self) -> Any: ...
 def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-05, param_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None, data_layout: str | None = 'NCHW', in_place: Any = False, name: str | None = None, moving_mean_name: Any = None, moving_variance_name: Any = None, do_model_average_for_mean_and_var: Any = True, use_global_stats: Any = False) -> Variable: ...
 def conv2d(input: Variable, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int | None = None, param_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None, use_cudnn: Any = True, act: str | None = None, name: str | None = None, data_format: str | None = 'NCHW') -> Variable: ...
 def conv2d_transpose(input: Variable, num_filters: int, output_size: Any = None, filter_size: Any = None, padding: Any = 0, stride: Any = 1, dilation: Any = 1, groups: int | None = None, param_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None, use_cudnn: Any = True, act: str | None = None, name: str | None = None, data_format: str | None = 'NCHW') -> Variable: ...
-def create_parameter(shape: Sequence[int | None | Variable], dtype: DTypeLike = 'float32', name: str | None = None, attr: ParamAttr | Initializer | str | bool | None = None, is_bias: Any = False, default_initializer: Any = None) -> Variable: ...
 def embedding(input: Variable, size: int | Sequence[int], is_sparse: bool = False, is_distributed: Any = False, padding_idx: Any = None, param_attr: ParamAttr | Initializer | str | bool | None = None, dtype: DTypeLike = 'float32') -> Variable: ...
 def fc(x: Variable, size: int | Sequence[int], num_flatten_dims: int = 1, weight_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None, activation: str | None = None, name: str | None = None) -> Variable: ...
 def group_norm(input: Variable, groups: int, epsilon: float = 1e-05, param_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None, act: str | None = None, data_layout: str | None = 'NCHW', name: str | None = None) -> Variable: ...

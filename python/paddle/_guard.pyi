@@ -1,0 +1,8 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+def check() -> Any: ...
+def other_paddle() -> Any: ...

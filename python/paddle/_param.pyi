@@ -1,0 +1,26 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle._graph import Program as Program
+from paddle._graph import Variable as Variable
+from paddle._native import user_line as user_line
+from paddle.nn import initializer as I
+from paddle.nn.initializer import Initializer as Initializer
+from paddle.regularizer import WeightDecayRegularizer as WeightDecayRegularizer
+from paddle.utils import unique_name as unique_name
+
+DTypeLike = str | type | numpy.dtype
+LearningRate = Any
+
+class ParamAttr:
+    def __init__(self, name: str | None = None, initializer: Any = None, learning_rate: float | LearningRate = 1.0, regularizer: Any = None, trainable: bool = True, do_model_average: Any = True, need_clip: bool = True) -> None: ...
+
+
+class WeightNormParamAttr(ParamAttr):
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+def make(shape: Sequence[int | None | Variable], attr: ParamAttr | Initializer | str | bool | None = None, layer: Any = 'param', dtype: DTypeLike = 'float32', is_bias: Any = False, default_init: Any = None, program: Program | None = None) -> Any: ...
+def options(attr: ParamAttr | Initializer | str | bool | None, name: str | None, shape: Sequence[int | None | Variable], is_bias: Any = False, default_init: Any = None) -> Any: ...
+def remember(program: Program | None, name: str | None, attr: ParamAttr | Initializer | str | bool | None) -> Any: ...

@@ -1,0 +1,12 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle.dataset import common as common
+from paddle.dataset import flowers as flowers
+from paddle.dataset import imdb as imdb
+from paddle.dataset import matlab as matlab
+from paddle.dataset import mnist as mnist
+from paddle.dataset import uci_housing as uci_housing

@@ -1,0 +1,13 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle import get_device as get_device
+from paddle import is_compiled_with_xpu as is_compiled_with_xpu
+from paddle import set_device as set_device
+from paddle._executor import is_compiled_with_cuda as is_compiled_with_cuda
+
+def cuda_device_count() -> Any: ...
+def get_cudnn_version() -> Any: ...

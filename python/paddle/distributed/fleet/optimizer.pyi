@@ -1,0 +1,16 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle._graph import Parameter as Parameter
+from paddle._graph import Program as Program
+from paddle._graph import Variable as Variable
+from paddle._graph import as_list as as_list
+from paddle._native import user_line as user_line
+from paddle.optimizer import lr as lr
+
+class DistributedOptimizer:
+    def __init__(self, optimizer: Any, strategy: Any = None) -> None: ...
+    def minimize(self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Parameter | str] | None = None, no_grad_set: Any = None, parameters: Sequence[Parameter | str] | None = None) -> Any: ...

@@ -1,0 +1,9 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle._executor import BuildStrategy as BuildStrategy
+from paddle._executor import CompiledProgram as CompiledProgram
+from paddle._executor import ExecutionStrategy as ExecutionStrategy

@@ -1,0 +1,10 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle.distributed.fleet.optimizer import DistributedOptimizer as CollectiveOptimizer
+from paddle.distributed.fleet.strategy import DistributedStrategy as DistributedStrategy
+
+fleet: Any

@@ -1,0 +1,22 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle._graph import Variable as Variable
+from paddle.tensor import creation as creation
+from paddle.tensor import logic as logic
+from paddle.tensor import manipulation as manipulation
+from paddle.tensor.logic import equal as equal
+from paddle.tensor.logic import greater_equal as greater_equal
+from paddle.tensor.logic import greater_than as greater_than
+from paddle.tensor.logic import less_equal as less_equal
+from paddle.tensor.logic import less_than as less_than
+from paddle.tensor.logic import not_equal as not_equal
+from paddle.tensor.math import increment as increment
+
+class Switch:
+    def __init__(self, name: str | None = None) -> None: ...
+    def case(self, condition: Variable) -> Any: ...
+    def default(self) -> Any: ...

@@ -1,0 +1,8 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle._param import ParamAttr as ParamAttr
+from paddle._param import WeightNormParamAttr as WeightNormParamAttr

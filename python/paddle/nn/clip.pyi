@@ -1,0 +1,19 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+class ClipGradByGlobalNorm:
+    def __init__(self, clip_norm: Any, group_name: Any = 'default_group', auto_skip_clip: Any = False) -> None: ...
+    def options(self) -> Any: ...
+
+
+class ClipGradByNorm:
+    def __init__(self, clip_norm: Any) -> None: ...
+    def options(self) -> Any: ...
+
+
+class ClipGradByValue:
+    def __init__(self, max: Any, min: Any = None) -> None: ...
+    def options(self) -> Any: ...

@@ -1,0 +1,11 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle.nn.layer import common as common
+from paddle.nn.layer import container as container
+from paddle.nn.layer import layers as layers
+from paddle.nn.layer import transformer as transformer
+from paddle.nn.layer.layers import Layer as Layer

@@ -1,0 +1,10 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle.utils import unique_name as unique_name
+
+def run_check() -> Any: ...
+def try_import(module_name: Any, err_msg: Any = None) -> Any: ...
