@@ -105,7 +105,12 @@ py::array array_from(const Tensor& tensor) {
   const Tensor plain = tensor.plain();
   auto* owner = new Tensor(plain);
   const py::capsule keep(owner, [](void* p) { delete static_cast<Tensor*>(p); });
-  return py::array(numpy_dtype(plain.dtype()), plain.shape().dims(), plain.raw(), keep);
+  // Strides are given: this pybind11 would find the size of an element where NumPy 2 no longer has
+  // it.
+  std::vector<py::ssize_t> strides(plain.shape().rank());
+  auto stride = static_cast<py::ssize_t>(size_of(plain.dtype()));
+  for (size_t i = strides.size(); i-- > 0; stride *= plain.shape()[i]) strides[i] = stride;
+  return py::array(numpy_dtype(plain.dtype()), plain.shape().dims(), strides, plain.raw(), keep);
 }
 
 nn::Init init_from(const py::handle& value) {
