@@ -231,6 +231,9 @@ class _OneNumber(numpy.ndarray):
     def __int__(self):
         return int(self.item()) if self.size == 1 else int(numpy.asarray(self))
 
+    def __repr__(self):
+        return repr(self.view(numpy.ndarray))
+
     def __format__(self, spec):
         return format(self.item(), spec) if spec and self.size == 1 else super().__format__(spec)
 

@@ -34,7 +34,7 @@ def test_formats_of_the_documents(run):
     cost_val = run({"x": np.ones((2, 3), "float32")}, [loss.name])
     assert "%f" % cost_val[0] == "2.000000" and "%.5f" % cost_val[0] == "2.00000"
     assert cost_val[0][0] == 2.0 and float(cost_val[0]) == 2.0 and "{:.1f}".format(cost_val[0]) == "2.0"
-    assert np.mean([cost_val[0], cost_val[0]]) == 2.0
+    assert np.mean([cost_val[0], cost_val[0]]) == 2.0 and repr(cost_val) == "[array([2.], dtype=float32)]"
 
 
 def test_feeds_lists_numbers_and_other_floats(run):
