@@ -1,4 +1,10 @@
 """Readers, loaders, files and data sets."""
+import gzip
+import pathlib
+import struct
+import tarfile
+import zlib
+
 import numpy as np
 import pytest
 
@@ -208,8 +214,6 @@ def test_data_sets_that_are_made_up_say_so(capfd, monkeypatch, tmp_path):
 
 
 def test_real_files_are_read(monkeypatch, tmp_path, capfd):
-    import gzip
-    import struct
     from paddle.dataset import common
     monkeypatch.setattr(common, "DATA_HOME", str(tmp_path))
     (tmp_path / "mnist").mkdir()
@@ -225,18 +229,43 @@ def test_real_files_are_read(monkeypatch, tmp_path, capfd):
     assert "MADE-UP" not in capfd.readouterr().err
 
 
-def test_matlab_numbers(tmp_path):
-    import struct
-    import zlib
-    from paddle.dataset import matlab
-
+def write_matlab(path, **vectors):
+    """Whole numbers below 256 as MATLAB saves them."""
     def element(kind, content):
         return struct.pack("<II", kind, len(content)) + content + b"\0" * (-len(content) % 8)
-    matrix = element(14, element(6, struct.pack("<II", 9, 0)) + element(5, struct.pack("<ii", 1, 3)) +
-                     element(1, b"labels") + element(2, bytes([5, 6, 7])))
-    packed = zlib.compress(matrix)
+    data = b" " * 124 + b"\x00\x01IM"
+    for name, values in vectors.items():
+        matrix = element(14, element(6, struct.pack("<II", 9, 0)) + element(5, struct.pack("<ii", 1, len(values))) +
+                         element(1, name.encode()) + element(2, bytes(values)))
+        packed = zlib.compress(matrix)
+        data += struct.pack("<II", 15, len(packed)) + packed
+    path.write_bytes(data)
+
+
+def test_real_flowers_are_read(tmp_path, monkeypatch, capfd):
+    from paddle._native import native
+    from paddle.dataset import common
+    monkeypatch.setattr(common, "DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    pictures = sorted(pathlib.Path(native.cached_flowers(classes=2, train=4, val=2, size=64)).glob("train/*.jpg"))
+    folder = tmp_path / "flowers"
+    folder.mkdir()
+    with tarfile.open(folder / "102flowers.tgz", "w:gz") as archive:
+        for i, picture in enumerate(pictures, 1):
+            archive.add(picture, arcname=f"jpg/image_{i:05d}.jpg")
+    write_matlab(folder / "imagelabels.mat", labels=[77, 5, 102, 1])
+    write_matlab(folder / "setid.mat", tstid=[1, 3], trnid=[2], valid=[4])
+    train = list(paddle.dataset.flowers.train()())
+    assert sorted(label for _, label in train) == [76, 101] and train[0][0].shape == (3 * 224 * 224,)
+    assert [label for _, label in paddle.dataset.flowers.test()()] == [4]
+    assert [label for _, label in paddle.dataset.flowers.valid()()] == [0]
+    assert "MADE-UP" not in capfd.readouterr().err and -130 < train[0][0].min() < 0 < train[0][0].max() < 160
+
+
+def test_matlab_numbers(tmp_path):
+    from paddle.dataset import matlab
     path = tmp_path / "labels.mat"
-    path.write_bytes(b" " * 124 + b"\x00\x01IM" + struct.pack("<II", 15, len(packed)) + packed)
+    write_matlab(path, labels=[5, 6, 7])
     assert matlab.load(str(path))["labels"].tolist() == [5, 6, 7]
     path.write_bytes(b"nothing")
     with pytest.raises(paddle.FleetXError):
