@@ -148,3 +148,42 @@ def test_role_makers():
         fleet.init(role_maker=role)
     with pytest.raises(NotImplementedError, match="not built yet"):
         fleet.init_server()
+
+
+def test_collective_training_of_1_x(tmp_path):
+    (tmp_path / "a.py").write_text('''
+import numpy as np
+import paddle.fluid as fluid
+import paddle.fluid.incubate.fleet.base.role_maker as role_maker
+from paddle.fluid.incubate.fleet.collective import fleet, DistributedStrategy
+fleet.init(role_maker.PaddleCloudRoleMaker(is_collective=True))
+x = fluid.layers.data(name="x", shape=[4], dtype="float32")
+loss = fluid.layers.mean(fluid.layers.fc(input=x, size=2))
+strategy = DistributedStrategy()
+strategy.exec_strategy = fluid.ExecutionStrategy()
+strategy.fuse_bn_act_ops = True
+strategy.nccl_comm_num = 2
+strategy.mode, strategy.collective_mode = "collective", "grad_allreduce"
+assert strategy.fuse_bn_act_ops and strategy.nccl_comm_num == 2 and not strategy.forward_recompute
+optimizer = fleet.distributed_optimizer(fluid.optimizer.SGD(learning_rate=0.1), strategy=strategy)
+optimizer.minimize(loss, fluid.default_startup_program())
+exe = fluid.Executor(fluid.CUDAPlace(0))
+exe.run(fleet.startup_program)
+exe.run(fleet.main_program, feed={"x": np.ones((2, 4), "float32")}, fetch_list=[loss])
+fleet.save_persistables(exe, "saved")
+print("trained by", fleet.worker_index())
+''')
+    result = documents.run("fleetrun --gpus=0,1 a.py", tmp_path)
+    assert result.code == 0 and "trained by 0" in result.output, result.output
+    assert (tmp_path / "saved" / "fc_0.w_0").exists()
+
+
+def test_a_job_without_servers_is_one_worker(tmp_path):
+    (tmp_path / "a.py").write_text('''
+import paddle
+from paddle.distributed import fleet
+fleet.init()
+assert fleet.is_worker() and fleet.worker_num() == 1 and not fleet.is_server()
+''')
+    result = documents.run([sys.executable, "a.py"], tmp_path)
+    assert result.code == 0, result.output

@@ -1,7 +1,39 @@
 """Collective training with the names of 1.x."""
 from paddle.distributed import fleet as _new
+from paddle.distributed.fleet import strategy as _strategy
 from paddle.distributed.fleet.optimizer import DistributedOptimizer as CollectiveOptimizer  # noqa: F401
-from paddle.distributed.fleet.strategy import DistributedStrategy  # noqa: F401
+
+_RENAMED = {"exec_strategy": "execution_strategy", "forward_recompute": "recompute", "use_amp": "amp",
+            "use_local_sgd": "localsgd"}
+_CONFIGS = {"recompute_checkpoints": ("recompute_configs", "checkpoints"),
+            "amp_loss_scaling": ("amp_configs", "init_loss_scaling")}
+# How the original found its workers and averaged gradients; there is one way here.
+_ACCEPTED = {"mode": ("nccl2", "collective"), "collective_mode": (None, "grad_allreduce")}
+
+
+class DistributedStrategy(_strategy.DistributedStrategy):
+    """A BuildStrategy with some switches, as 1.x had it."""
+
+    def __setattr__(self, name, value):
+        if name in _ACCEPTED:
+            if value not in _ACCEPTED[name]:
+                raise ValueError(f"DistributedStrategy.{name}: one of {_ACCEPTED[name]}, got {value!r}")
+        elif name in _CONFIGS:
+            configs, key = _CONFIGS[name]
+            super().__setattr__(configs, {key: value})
+        elif name in self.native.get_configs("build_strategy"):
+            self.native.set_configs("build_strategy", {name: value})
+        else:
+            super().__setattr__(_RENAMED.get(name, name), value)
+
+    def __getattr__(self, name):
+        if name in _ACCEPTED:
+            return _ACCEPTED[name][0]
+        if name in _CONFIGS:
+            configs, key = _CONFIGS[name]
+            return super().__getattr__(configs)[key]
+        build = {} if name.startswith("__") else self.native.get_configs("build_strategy")
+        return build[name] if name in build else super().__getattr__(_RENAMED.get(name, name))
 
 
 class _Collective:
