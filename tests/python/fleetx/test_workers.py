@@ -1,7 +1,10 @@
 """The trainer with several workers, started by fleetrun."""
 import os
+import pathlib
 import re
 import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 SCRIPT = '''
 import sys
@@ -22,12 +25,26 @@ print(f"weights of {fleet.worker_index()}: {weights!r}")
 '''
 
 
+def by_two_workers(folder, *command):
+    done = subprocess.run(["fleetrun", "--nproc_per_node=2", "--log_dir=log", *map(str, command)], cwd=folder,
+                          capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, "FLEETX_LOG": "warning", "XDG_CACHE_HOME": str(folder)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_example(tmp_path):
+    out = by_two_workers(tmp_path, ROOT / "examples/flowers_fleetx.py", "--train", 32, "--pixels", 40, "--size", 32,
+                         "--width", 4, "--epochs", 2, "--curves", "curves.png")
+    assert out.count("flowers: 32 + 400 generated pictures of 8 kinds") == 1
+    assert out.count("worker_index: 0, validation of 400 samples: loss: ") == 2
+    assert re.search(r"^\d+\.\d % of 400 pictures it has not seen \(guessing: 12.5 %\)", out, re.M)
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_two_workers_train_one_network(flowers, tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
-    command = ["fleetrun", "--nproc_per_node=2", "--log_dir=log", "train.py", str(flowers)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "FLEETX_LOG": "warning"}, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    by_two_workers(tmp_path, "train.py", flowers)
     logs = [(tmp_path / f"log/workerlog.{rank}").read_text() for rank in range(2)]
     for rank, log in enumerate(logs):
         lines = [line for line in log.splitlines() if line.startswith(("(", "read", "worker_index", "weights"))]
