@@ -110,11 +110,18 @@ class MultiGPUTrainer:
 
     # ---- curves ----
     def plot(self, path: Union[str, os.PathLike]) -> None:
-        """Loss and accuracies against the step, as a PNG."""
+        """Loss (of training: means of about a hundred stretches) and accuracies against the step, as a PNG."""
         validation = self.history["validation"]
-        losses = {"train": self.history["train loss"], "validation": validation.get("loss", [])}
+        losses = {"train": _means(self.history["train loss"], 100), "validation": validation.get("loss", [])}
         panels = [{"title": "Loss", "x": "step", "series": {k: v for k, v in losses.items() if v}}]
         others = {name: points for name, points in validation.items() if name != "loss"}
         if others:
             panels.append({"title": "Validation", "x": "step", "series": others})
         native.plot_curves(str(path), panels)
+
+
+def _means(points, count):
+    """About `count` points of (last step, mean value) of as many stretches."""
+    length = max(1, -(-len(points) // count))
+    stretches = (points[at:at + length] for at in range(0, len(points), length))
+    return [(stretch[-1][0], sum(value for _, value in stretch) / len(stretch)) for stretch in stretches]

@@ -77,3 +77,10 @@ def test_curves(job, flowers, tmp_path):
     trainer.val(model, model.get_val_dataloader(str(flowers)))
     trainer.plot(tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_means_of_stretches():
+    from fleetx.applications.trainer import _means
+    assert _means([(1, 2.0), (2, 4.0), (3, 6.0)], 2) == [(2, 3.0), (3, 6.0)]
+    assert _means([(1, 2.0), (2, 4.0)], 100) == [(1, 2.0), (2, 4.0)]
+    assert _means([], 100) == []
