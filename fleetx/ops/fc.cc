@@ -77,7 +77,7 @@ std::unique_ptr<ElementLoop> activation(const std::string& act, const char* suff
   return make_element_loop(act + suffix, ir::Attrs{{"approximate", false}}, f32);
 }
 
-// z = x * w; then bias and activation, a few rows at a time.
+// z = x * w + bias, then the activation.
 class Forward {
  public:
   Forward() = default;
@@ -87,30 +87,16 @@ class Forward {
   }
 
   void run(const float* x, const float* w, const float* bias, float* out) const {
-    product_.run(x, w, out);
-    if (!bias && !act_) return;
-    const int64_t n = product_.columns, rows = kBlock / n + 1;
-    parallel_for(product_.rows, rows, [=, this](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; row += rows)
-        finish(bias, out + row * n, std::min(rows, end - row), n);
+    product_.run(x, w, out, bias);
+    if (!act_) return;
+    parallel_for(product_.rows * product_.columns, 1 << 15, [=, this](int64_t begin, int64_t end) {
+      const void* z = out + begin;
+      act_->run(&z, out + begin, end - begin);
     });
   }
   std::string_view implementation() const { return product_.implementation(); }
 
  private:
-  static constexpr int64_t kBlock = 1 << 12;  // elements
-
-  void finish(const float* bias, float* z, int64_t rows, int64_t n) const {
-    if (bias)
-      vectorized([=] {
-        for (int64_t r = 0; r < rows; ++r)
-#pragma GCC ivdep
-          for (int64_t j = 0; j < n; ++j) z[r * n + j] += bias[j];
-      });
-    const void* in = z;
-    if (act_) act_->run(&in, z, rows * n);
-  }
-
   Gemm product_{};
   std::unique_ptr<ElementLoop> act_;
 };

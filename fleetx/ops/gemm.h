@@ -22,7 +22,8 @@ struct Gemm {
   // In the constructor of a kernel: nothing of oneDNN may run before its instruction set is capped,
   // and running allocates nothing.
   static void prepare();
-  void run(const float* a, const float* b, float* c) const;
+  // bias [columns], or null, is added to every row; null with accumulate.
+  void run(const float* a, const float* b, float* c, const float* bias = nullptr) const;
   std::string_view implementation() const;
 };
 

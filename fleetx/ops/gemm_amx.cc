@@ -169,14 +169,29 @@ FLEETX_AMX inline void multiply_add() {
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// sums [2][2][16][16] = 32 rows of a by 32 columns of b.
+// 32x32 floats.
+template <class T>
+struct Square {
+  T* data = nullptr;
+  int64_t stride = 0;
+};
+
+// c = start + 32 rows of a by 32 columns of b. A stride of 0 starts all rows alike.
 FLEETX_AMX __attribute__((noinline)) void multiply(const Bf16* a, const Bf16* b, int64_t steps,
-                                                   float* sums) {
+                                                   Square<const float> start, Square<float> c) {
   asm volatile("" : : : "memory");  // the compiler does not know what loads of tiles read
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  if (start.data) {
+    const float* lower = start.data + kLines * start.stride;
+    _tile_loadd(0, start.data, start.stride * 4);
+    _tile_loadd(1, start.data + kLines, start.stride * 4);
+    _tile_loadd(2, lower, start.stride * 4);
+    _tile_loadd(3, lower + kLines, start.stride * 4);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
   for (int64_t step = 0; step < steps; ++step, a += kStep, b += kStep) {
     // The six pairs of parts, in an order in which one side changes at a time.
     load_rows(a);
@@ -193,31 +208,48 @@ FLEETX_AMX __attribute__((noinline)) void multiply(const Bf16* a, const Bf16* b,
     load_rows(a);
     multiply_add();
   }
-  _tile_stored(0, sums, 64);
-  _tile_stored(1, sums + 256, 64);
-  _tile_stored(2, sums + 512, 64);
-  _tile_stored(3, sums + 768, 64);
+  float* lower = c.data + kLines * c.stride;
+  _tile_stored(0, c.data, c.stride * 4);
+  _tile_stored(1, c.data + kLines, c.stride * 4);
+  _tile_stored(2, lower, c.stride * 4);
+  _tile_stored(3, lower + kLines, c.stride * 4);
   asm volatile("" : : : "memory");
 }
 
+// c = or += alpha * sums + bias, for `rows` by `columns` of them.
+FLEETX_AMX void write(Square<const float> sums, const float* bias, float alpha, bool add,
+                      Square<float> c, int64_t rows, int64_t columns) {
+  const __m512 factor = _mm512_set1_ps(alpha);
+  for (int64_t left = 0; left < kSide; left += kLines) {
+    const __mmask16 there = first(columns - left);
+    const __m512 shift = bias ? _mm512_maskz_loadu_ps(there, bias + left) : _mm512_setzero_ps();
+    for (int64_t row = 0; row < rows; ++row) {
+      float* to = c.data + row * c.stride + left;
+      const __m512 old = add ? _mm512_maskz_loadu_ps(there, to) : shift;
+      const __m512 sum = _mm512_load_ps(sums.data + row * sums.stride + left);
+      _mm512_mask_storeu_ps(to, there, _mm512_fmadd_ps(sum, factor, old));
+    }
+  }
+}
+
 struct Target {
-  float* c;
-  int64_t stride;
+  Square<float> c;
+  const float* bias;  // null with add
   float alpha;
   bool add;
 };
 
-// c = or += alpha * sums, for `rows` by `columns` of them.
-FLEETX_AMX void write(const float* sums, const Target& to, int64_t rows, int64_t columns) {
-  const __m512 alpha = _mm512_set1_ps(to.alpha);
-  for (int64_t half = 0; half < 2; ++half) {
-    const __mmask16 there = first(columns - half * kLines);
-    for (int64_t row = 0; row < rows; ++row) {
-      float* c = to.c + row * to.stride + half * kLines;
-      const __m512 sum = _mm512_load_ps(sums + (row / kLines * 2 + half) * 256 + row % kLines * 16);
-      const __m512 old = to.add ? _mm512_maskz_loadu_ps(there, c) : _mm512_setzero_ps();
-      _mm512_mask_storeu_ps(c, there, _mm512_fmadd_ps(sum, alpha, old));
-    }
+// c = or += alpha * a * b + bias for the `height` by `width` places of c at (i, j).
+FLEETX_AMX void make(const Bf16* a, const Bf16* b, int64_t steps, const Target& t, int64_t i,
+                     int64_t j, int64_t height, int64_t width, float* sums) {
+  const Square<float> to{t.c.data + i * t.c.stride + j, t.c.stride};
+  const float* bias = t.bias ? t.bias + j : nullptr;
+  if (height == kSide && width == kSide && t.alpha == 1.0f) {
+    multiply(a, b, steps,
+             t.add ? Square<const float>{to.data, to.stride} : Square<const float>{bias, 0}, to);
+  } else {
+    multiply(a, b, steps, {}, {sums, kSide});
+    write({sums, kSide}, bias, t.alpha, t.add, to, height, width);
   }
 }
 
@@ -242,6 +274,7 @@ FLEETX_AMX void product(const Lines& a, const Lines& b, const Target& c) {
   for (int64_t k = 0; k < a.inner; k += inner) {
     const int64_t steps = (std::min(inner, a.inner - k) + kInner - 1) / kInner;
     const int64_t packed = steps * kStep / kSide;  // of one line
+    const Target target = k == 0 ? c : Target{c.c, nullptr, c.alpha, true};
     for (int64_t top = 0; top < a.lines; top += rows) {
       const int64_t bottom = std::min(top + rows, a.lines);
       for (int64_t i = top; i < bottom; i += kSide)
@@ -251,11 +284,9 @@ FLEETX_AMX void product(const Lines& a, const Lines& b, const Target& c) {
         for (int64_t j = left; j < right; j += kSide)
           pack<As::kColumns>(b.from(j, k), steps, w.b + (j - left) * packed);
         for (int64_t i = top; i < bottom; i += kSide)
-          for (int64_t j = left; j < right; j += kSide) {
-            multiply(w.a + (i - top) * packed, w.b + (j - left) * packed, steps, w.sums);
-            write(w.sums, {c.c + i * c.stride + j, c.stride, c.alpha, c.add || k > 0},
-                  std::min(kSide, bottom - i), std::min(kSide, right - j));
-          }
+          for (int64_t j = left; j < right; j += kSide)
+            make(w.a + (i - top) * packed, w.b + (j - left) * packed, steps, target, i, j,
+                 std::min(kSide, bottom - i), std::min(kSide, right - j), w.sums);
       }
     }
   }
@@ -278,7 +309,7 @@ void prepare() {
   if (has_tiles()) parallel_parts(threads, threads, [](int, int64_t, int64_t) { workspace(); });
 }
 
-void run(const Gemm& g, const float* a, const float* b, float* c) {
+void run(const Gemm& g, const float* a, const float* b, float* c, const float* bias) {
   const auto stride = [](int64_t given, int64_t dense) { return given > 0 ? given : dense; };
   const int64_t stride_a = stride(g.stride_a, g.transpose_a ? g.rows : g.inner);
   const int64_t stride_b = stride(g.stride_b, g.transpose_b ? g.inner : g.columns);
@@ -302,7 +333,11 @@ void run(const Gemm& g, const float* a, const float* b, float* c) {
     Lines my_rows = rows.from(top, 0), my_columns = columns.from(left, 0);
     my_rows.lines = cut(g.rows, part / across + 1, down) - top;
     my_columns.lines = cut(g.columns, part % across + 1, across) - left;
-    product(my_rows, my_columns, {c + top * stride_c + left, stride_c, g.alpha, g.accumulate});
+    product(my_rows, my_columns,
+            {{c + top * stride_c + left, stride_c},
+             bias ? bias + left : nullptr,
+             g.alpha,
+             g.accumulate});
   });
 }
 

@@ -17,6 +17,7 @@ namespace fleetx::amx {
 bool wanted(const Gemm& g);
 // Gives the threads their memory for packing.
 void prepare();
-void run(const Gemm& g, const float* a, const float* b, float* c);
+// bias may be null, and must be where g accumulates.
+void run(const Gemm& g, const float* a, const float* b, float* c, const float* bias = nullptr);
 
 }  // namespace fleetx::amx

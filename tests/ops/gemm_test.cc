@@ -32,6 +32,7 @@ struct Matrix {
 struct Case {
   Gemm gemm;
   int64_t beyond = 0;  // by how much rows in memory are longer than the matrix
+  bool bias = false;
 };
 
 void expect_equal_to_the_definition(const Case& test) {
@@ -42,18 +43,19 @@ void expect_equal_to_the_definition(const Case& test) {
                            : Matrix(g.rows, g.inner, test.beyond, 1);
   Matrix b = g.transpose_b ? Matrix(g.columns, g.inner, test.beyond, 2)
                            : Matrix(g.inner, g.columns, test.beyond, 2);
-  Matrix c(g.rows, g.columns, test.beyond, 3);
+  Matrix c(g.rows, g.columns, test.beyond, 3), bias(1, g.columns, 0, 4);
   const Matrix before = c;
   g.stride_a = a.stride;
   g.stride_b = b.stride;
   g.stride_c = c.stride;
   Gemm::prepare();
-  g.run(a.data.data(), b.data.data(), c.data.data());
+  g.run(a.data.data(), b.data.data(), c.data.data(), test.bias ? bias.data.data() : nullptr);
   int64_t wrong = 0;
   for (int64_t i = 0; i < g.rows; ++i)
     for (int64_t j = 0; j < c.stride; ++j) {
       const double old = before.data[static_cast<size_t>(i * c.stride + j)];
-      double sum = g.accumulate || j >= g.columns ? old : 0, size = std::abs(sum);
+      double sum = g.accumulate || j >= g.columns ? old : test.bias ? bias.at(0, j) : 0;
+      double size = std::abs(sum);
       for (int64_t k = 0; j < g.columns && k < g.inner; ++k) {
         const double term = static_cast<double>(g.alpha) *
                             static_cast<double>(g.transpose_a ? a.at(k, i) : a.at(i, k)) *
@@ -86,8 +88,18 @@ TEST(Gemm, EqualsTheDefinition) {
                                        .alpha = -0.37f,
                                        .accumulate = true},
                                       13});
+      expect_equal_to_the_definition({{.rows = 96,
+                                       .inner = 800,
+                                       .columns = 64,
+                                       .transpose_a = ta,
+                                       .transpose_b = tb,
+                                       .accumulate = true}});
     }
-  expect_equal_to_the_definition({{.rows = 1100, .inner = 40, .columns = 50}});
+  expect_equal_to_the_definition({{.rows = 1100, .inner = 70, .columns = 300}});
+  for (const int64_t inner : {30, 100, 900})
+    for (const float alpha : {1.0f, 2.0f})
+      expect_equal_to_the_definition(
+          {{.rows = 70, .inner = inner, .columns = 100, .alpha = alpha}, 5, true});
 }
 
 TEST(Gemm, ValuesOfAllSizes) {
