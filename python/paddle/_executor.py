@@ -318,6 +318,17 @@ def _feed_of(program, feed):
     return feed
 
 
+def _with_lengths(program, feed):
+    """Adds the lengths of sequences: those of a LoDTensor; rows of an array are sequences of one."""
+    out = dict(feed)
+    for name, lengths in program.lengths_of.items():
+        if name in feed and lengths not in feed and program.ir.has(lengths):
+            value = feed[name]
+            known = value.recursive_sequence_lengths() if isinstance(value, LoDTensor) else []
+            out[lengths] = numpy.array(known[-1] if known else [1] * len(numpy.asarray(value)), "int64")
+    return out
+
+
 def _known_feeds(ir, feed):
     out = {}
     for key, value in feed.items():
@@ -357,6 +368,8 @@ class Executor:
         if program.loaders and not feed:
             feed = program.loaders[0].next_feed()
         feed = _feed_of(program, feed)
+        if program.lengths_of:
+            feed = _with_lengths(program, feed)
         if program.lr_schedules:
             self._set_learning_rates(program, scope)
         results = self._exe.run(program.ir, scope.native, feed, fetch)

@@ -7,6 +7,7 @@ from paddle._native import native, user_line
 from paddle.utils import unique_name
 
 GRAD_SUFFIX = "@GRAD"
+LENGTHS_SUFFIX = "@LENGTHS"  # of the sequences in an input with lod_level=1: an input of its own
 
 
 class Variable:
@@ -17,6 +18,7 @@ class Variable:
         self.name = name
         self._persistable = None
         self.lod_level = 0
+        self.lengths = None  # variable with the lengths of the sequences that the rows of this one form
         self.dim_of = None  # (variable, axis) where this is a length of another variable's shape
         self.error_clip = None
 
@@ -279,11 +281,14 @@ class Program:
         self._startup = None
         self._block = Block(self)
         self.lr_schedules = []  # (LRScheduler, name of the learning rate)
+        self.lengths_of = {}  # input with sequences -> input with their lengths
         self.loaders = []  # DataLoaders that feed this program by themselves
         self.feed_names = None  # of a loaded inference model
         self.fetch_names = None
         if ir is None and _default_seed:
             self.ir.seed = _default_seed
+        if ir is not None:
+            self.lengths_of = {n[:-len(LENGTHS_SUFFIX)]: n for n in ir.vars() if n.endswith(LENGTHS_SUFFIX)}
 
     # ---- building ----
     def builder(self):
@@ -477,7 +482,18 @@ def emit(op, inputs, attrs=None, outputs=None, name=None):
              for slot, values in (outputs or {}).items()]
     layer = name or unique_name.generate(op)
     made = program.builder().op(op, slots, attrs or {}, dests, layer, *user_line())
-    return {slot: [program._variable(n) for n in names] for slot, names in made.items()}
+    out = {slot: [program._variable(n) for n in names] for slot, names in made.items()}
+    lengths = _lengths_of(v for value in inputs.values() for v in as_list(value))
+    if lengths is not None:
+        for variables in out.values():
+            for v in variables:
+                v.lengths = lengths
+    return out
+
+
+def _lengths_of(variables):
+    """Rows that are computed from rows of sequences form the same sequences."""
+    return next((v.lengths for v in variables if v.lengths is not None), None)
 
 
 def call(op, inputs, attrs=None, name=None):
@@ -489,4 +505,6 @@ def layer_call(function, x, options, name):
     """A layer of the C++ side that owns parameters or needs the program's state."""
     _check_variables(function.__name__, "x", [x])
     program = x._program
-    return program._variable(function(program.builder(), x.name, options, name, *user_line()))
+    out = program._variable(function(program.builder(), x.name, options, name, *user_line()))
+    out.lengths = x.lengths
+    return out

@@ -12,6 +12,7 @@ from paddle.utils import unique_name as unique_name
 DTypeLike = str | type | numpy.dtype
 
 GRAD_SUFFIX: Any
+LENGTHS_SUFFIX: Any
 
 
 class Block:

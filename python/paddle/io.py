@@ -5,7 +5,7 @@ import math
 import numpy
 
 from paddle import _graph, _refuse
-from paddle._executor import EOFException
+from paddle._executor import EOFException, LoDTensor
 from paddle._native import native
 from paddle.reader import buffered
 
@@ -16,6 +16,8 @@ __all__ = ["DataLoader", "Dataset", "IterableDataset", "TensorDataset", "Sampler
 
 def as_batch(column, variable=None):
     """Values of one field of all samples as one array, in the declared type and shape."""
+    if variable is not None and variable.lod_level == 1:
+        return _sequences(column, variable)
     array = numpy.asarray(column)
     if variable is None:
         return array
@@ -29,6 +31,15 @@ def as_batch(column, variable=None):
         if wanted.count(-1) == 0 and known == array.size:
             array = array.reshape(wanted)
     return numpy.ascontiguousarray(array)
+
+
+def _sequences(column, variable):
+    """The sequences of all samples one after the other, with their lengths."""
+    row = [d for d in variable.shape[1:]]
+    parts = [numpy.asarray(sample, variable.dtype).reshape([-1] + row) for sample in column]
+    tensor = LoDTensor(numpy.concatenate(parts))
+    tensor.set_recursive_sequence_lengths([[len(part) for part in parts]])
+    return tensor
 
 
 class GeneratorLoader:

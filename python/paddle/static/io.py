@@ -118,7 +118,7 @@ def serialize_program(feed_vars, fetch_vars, program=None):
 def write_inference_model(model_path, params_path, feed_names, fetch_vars, program):
     pruned = Program(_program(program).ir.clone_for_test().prune([v.name for v in fetch_vars]))
     needed = [n for n in pruned.ir.vars() if pruned.ir.var(n)["is_data"]]
-    missing = [n for n in needed if n not in feed_names]
+    missing = [n for n in needed if n not in feed_names and not n.endswith(_graph.LENGTHS_SUFFIX)]
     if missing:
         raise native.InvalidArgumentError(
             f"save_inference_model: the targets need the inputs {', '.join(missing)}, which are not in the feeds")

@@ -240,9 +240,10 @@ __getattr__ = _refuse.getter(__name__, {
     "conv3d": "conv2d", "conv3d_transpose": "conv2d_transpose", "data_norm": "batch_norm", "nce": "fc",
     "py_func": "an op in C++: docs/add-an-op.md", "row_conv": "conv2d", "spectral_norm": "nothing",
     "crf_decoding": "nothing", "bilinear_tensor_product": "paddle.nn.functional.bilinear", "deform_conv2d": "conv2d",
-    "multi_box_head": "nothing", "sequence_conv": "nothing", "sequence_pool": "a mean over a padded sequence",
+    "multi_box_head": "nothing", "sequence_conv": "nothing", "sequence_pool": "paddle.fluid.layers.sequence_pool",
     "sequence_softmax": "softmax over a padded sequence", "sequence_expand": "paddle.expand",
     "sequence_pad": "padding in the reader", "sequence_unpad": "nothing", "sequence_concat": "paddle.concat",
-    "sequence_first_step": "x[:, 0]", "sequence_last_step": "paddle.gather", "sequence_reshape": "paddle.reshape",
+    "sequence_first_step": "paddle.fluid.layers.sequence_first_step",
+    "sequence_last_step": "paddle.fluid.layers.sequence_last_step", "sequence_reshape": "paddle.reshape",
     "sequence_slice": "paddle.slice", "sequence_reverse": "paddle.flip", "sequence_enumerate": "nothing",
     "sequence_scatter": "paddle.scatter", "sequence_expand_as": "paddle.expand_as"})

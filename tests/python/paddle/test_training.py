@@ -2,6 +2,7 @@
 import numpy as np
 
 import paddle
+import paddle.fluid as fluid
 from paddle import static
 
 
@@ -32,3 +33,37 @@ def test_convolutional_network_learns(rng):
     assert float(losses[-1]) < 0.1 < float(losses[0])
     assert [p.name for p in static.default_main_program().all_parameters()] == [
         "conv2d_0.w_0", "conv2d_0.b_0", "batch_norm_0.w_0", "batch_norm_0.b_0", "fc_0.w_0", "fc_0.b_0"]
+
+
+def test_bag_of_words_on_reviews():
+    """Sequences of different lengths: lod_level=1, embedding, sequence_pool."""
+    ids = paddle.dataset.imdb.word_dict()
+    words = fluid.layers.data(name="words", shape=[1], dtype="int64", lod_level=1)
+    label = fluid.layers.data(name="label", shape=[1], dtype="int64")
+    embedding = fluid.layers.embedding(input=words, size=[len(ids), 16], is_sparse=True)
+    pooled = fluid.layers.sequence_pool(input=embedding, pool_type="average")
+    prediction = fluid.layers.fc(input=fluid.layers.tanh(pooled), size=2, act="softmax")
+    cost = fluid.layers.mean(fluid.layers.cross_entropy(input=prediction, label=label))
+    accuracy = fluid.layers.accuracy(input=prediction, label=label)
+    fluid.optimizer.Adagrad(learning_rate=0.2).minimize(cost)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    feeder = fluid.DataFeeder(feed_list=[words, label], place=fluid.CPUPlace())
+    train = paddle.batch(paddle.reader.shuffle(paddle.dataset.imdb.train(ids), 2000), 64)
+    for data in train():
+        last = exe.run(feed=feeder.feed(data), fetch_list=[cost, accuracy])
+    assert float(last[1]) > 0.8
+
+
+def test_sequence_pool_against_numpy(run, rng):
+    x = static.data("x", [None, 3], "float32", lod_level=1)
+    pools = ("sum", "average", "sqrt", "max", "first", "last")
+    out = [fluid.layers.sequence_pool(x * 2.0, kind) for kind in pools]
+    parts = [rng.randn(n, 3).astype("float32") for n in (2, 1, 4)]
+    got = run({"x": fluid.create_lod_tensor(np.concatenate(parts), [[2, 1, 4]])}, out)
+    want = {"sum": lambda p: p.sum(0), "average": lambda p: p.mean(0), "sqrt": lambda p: p.sum(0) / np.sqrt(len(p)),
+            "max": lambda p: p.max(0), "first": lambda p: p[0], "last": lambda p: p[-1]}
+    for kind, value in zip(pools, got):
+        np.testing.assert_allclose(value, np.stack([want[kind](2 * p) for p in parts]), rtol=1e-5, atol=1e-6)
+    rows, = run({"x": parts[0]}, [out[0]])  # rows of an array are sequences of one
+    np.testing.assert_allclose(rows, 2 * parts[0], rtol=1e-6)

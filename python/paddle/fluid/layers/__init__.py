@@ -32,12 +32,12 @@ def cumsum(x, axis=None, exclusive=None, reverse=None):
 
 
 _NO_FLOW = "programs have no control flow inside; nearest: where, or a Python loop that builds the ops"
-_NO_LOD = "padded sequences and sequence_mask"
+_NO_LOD = "sequence_pool, or padded sequences and sequence_mask"
 _REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "cond", "case", "switch_case", "while_loop",
                                         "StaticRNN", "DynamicRNN", "array_write", "array_read", "array_length")}
 _REFUSED.update({name: _NO_LOD for name in (
-    "sequence_pool", "sequence_conv", "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_pad",
-    "sequence_unpad", "sequence_concat", "sequence_first_step", "sequence_last_step", "sequence_reshape",
+    "sequence_conv", "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_pad",
+    "sequence_unpad", "sequence_concat", "sequence_reshape",
     "sequence_slice", "sequence_reverse", "sequence_enumerate", "lod_reset", "lod_append")})
 _REFUSED.update({name: "a layer over a whole sequence, such as paddle.nn.TransformerEncoder" for name in (
     "dynamic_lstm", "dynamic_gru", "lstm", "gru_unit", "lstm_unit", "rnn", "LSTMCell", "GRUCell", "beam_search")})

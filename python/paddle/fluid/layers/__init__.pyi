@@ -64,7 +64,10 @@ from paddle.fluid.layers.nn import reshape as reshape
 from paddle.fluid.layers.nn import resize_nearest as resize_nearest
 from paddle.fluid.layers.nn import scale as scale
 from paddle.fluid.layers.nn import scatter as scatter
+from paddle.fluid.layers.nn import sequence_first_step as sequence_first_step
+from paddle.fluid.layers.nn import sequence_last_step as sequence_last_step
 from paddle.fluid.layers.nn import sequence_mask as sequence_mask
+from paddle.fluid.layers.nn import sequence_pool as sequence_pool
 from paddle.fluid.layers.nn import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
 from paddle.fluid.layers.nn import smooth_l1 as smooth_l1
 from paddle.fluid.layers.nn import soft_relu as soft_relu

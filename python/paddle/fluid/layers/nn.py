@@ -316,6 +316,32 @@ def resize_nearest(input, out_shape=None, scale=None, name=None, **ignored):
     return F.interpolate(input, out_shape, scale, "nearest", name=name)
 
 
+_POOLS = {"sum": "sum", "average": "mean", "sqrt": "sqrt", "max": "max", "first": "first", "last": "last"}
+
+
+def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
+    """One row per sequence. The sequences come with an input of lod_level=1."""
+    kind = str(pool_type).lower()
+    if kind not in _POOLS:
+        raise native.InvalidArgumentError(f"sequence_pool: pool_type must be one of {' '.join(_POOLS)}, got {pool_type!r}")
+    if input.lengths is None:
+        raise native.InvalidArgumentError(
+            f"sequence_pool: '{input.name}' has no sequences; declare the input with lod_level=1")
+    ends = call("cumsum", {"x": input.lengths}, {"axis": 0})
+    offsets = T.concat([T.zeros([1], "int64"), ends], 0)
+    out = call("sequence_pool", {"x": input, "offsets": offsets}, {"type": _POOLS[kind], "pad_value": float(pad_value)})
+    out.lengths = None
+    return out
+
+
+def sequence_first_step(input):
+    return sequence_pool(input, "first")
+
+
+def sequence_last_step(input):
+    return sequence_pool(input, "last")
+
+
 def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     return F.sequence_mask(x, maxlen, dtype, name)
 
