@@ -2,19 +2,24 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <array>
-#include <utility>
 
 namespace fleetx::python {
 namespace {
 
-constexpr std::array<std::pair<DType, const char*>, 7> kNames{{{DType::kF32, "float32"},
-                                                               {DType::kF64, "float64"},
-                                                               {DType::kI32, "int32"},
-                                                               {DType::kI64, "int64"},
-                                                               {DType::kF16, "float16"},
-                                                               {DType::kU8, "uint8"},
-                                                               {DType::kBool, "bool"}}};
+struct Type {
+  DType dtype;
+  const char* name;
+  int numbers[2];  // NumPy's; int64 has two
+};
+constexpr std::array<Type, 7> kTypes{{{DType::kF32, "float32", {11, 11}},
+                                      {DType::kF64, "float64", {12, 12}},
+                                      {DType::kI32, "int32", {5, 5}},
+                                      {DType::kI64, "int64", {7, 9}},
+                                      {DType::kF16, "float16", {23, 23}},
+                                      {DType::kU8, "uint8", {2, 2}},
+                                      {DType::kBool, "bool", {0, 0}}}};
 
 template <class T>
 T get_or(const py::dict& values, const char* key, T fallback) {
@@ -39,14 +44,14 @@ ir::Attr list_from(const py::sequence& list) {
 }  // namespace
 
 std::string dtype_name(DType dtype) {
-  for (const auto& [type, name] : kNames)
-    if (type == dtype) return name;
+  for (const Type& type : kTypes)
+    if (type.dtype == dtype) return type.name;
   return std::string(fleetx::name_of(dtype));
 }
 
 DType dtype_of(const std::string& name) {
-  for (const auto& [type, known] : kNames)
-    if (name == known) return type;
+  for (const Type& type : kTypes)
+    if (name == type.name) return type.dtype;
   const auto type = dtype_from_name(name);
   check_arg(type.has_value(), "'", name,
             "' is not a data type that FleetX has; known: float32 float64 int32 int64 float16 "
@@ -54,9 +59,27 @@ DType dtype_of(const std::string& name) {
   return *type;
 }
 
-DType dtype_of(const py::dtype& dtype) { return dtype_of(dtype.attr("name").cast<std::string>()); }
+// By NumPy's number of the type: the name is slow to ask for, and the size of an element is not
+// where this pybind11 looks for it in NumPy 2.
+bool is(const py::dtype& dtype, DType wanted) {
+  const int number = dtype.num();
+  return dtype.byteorder() != '>' &&
+         std::any_of(kTypes.begin(), kTypes.end(), [&](const Type& type) {
+           return type.dtype == wanted && (type.numbers[0] == number || type.numbers[1] == number);
+         });
+}
 
-py::dtype numpy_dtype(DType dtype) { return py::dtype(dtype_name(dtype)); }
+DType dtype_of(const py::dtype& dtype) {
+  for (const Type& type : kTypes)
+    if (is(dtype, type.dtype)) return type.dtype;
+  return dtype_of(dtype.attr("name").cast<std::string>());
+}
+
+py::dtype numpy_dtype(DType dtype) {
+  for (const Type& type : kTypes)
+    if (type.dtype == dtype) return py::dtype(type.numbers[0]);
+  return py::dtype(dtype_name(dtype));
+}
 
 ir::Attr attr_from(const py::handle& value) {
   if (py::isinstance<py::bool_>(value)) return value.cast<bool>();

@@ -17,6 +17,7 @@ namespace fleetx::python {
 std::string dtype_name(DType dtype);
 DType dtype_of(const std::string& name);  // an unknown one: kInvalidArgument
 DType dtype_of(const py::dtype& dtype);
+bool is(const py::dtype& dtype, DType wanted);
 py::dtype numpy_dtype(DType dtype);
 
 ir::Attr attr_from(const py::handle& value);

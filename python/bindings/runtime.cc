@@ -60,19 +60,22 @@ class Interruptible {
 };
 
 bool on_main_thread() {
-  static const auto main = py::module_::import("threading").attr("main_thread")().attr("ident");
-  return main.cast<unsigned long>() == PyThread_get_thread_ident();
+  static const auto main =
+      py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+  return main == PyThread_get_thread_ident();
 }
 
 // What is fed must have the declared type; numbers of the same kind (float64 for float32) are
 // converted.
 py::array as_declared(const py::handle& value, const std::string& name, DType declared) {
-  const auto numpy = py::module_::import("numpy");
-  auto array = py::isinstance<py::array>(value) ? py::reinterpret_borrow<py::array>(value)
-                                                : numpy.attr("asarray")(value).cast<py::array>();
-  const py::dtype wanted = numpy_dtype(declared);
-  if (array.dtype().is(wanted)) return array;
   const bool given_as_list = !py::isinstance<py::array>(value);
+  if (!given_as_list) {
+    auto array = py::reinterpret_borrow<py::array>(value);
+    if (is(array.dtype(), declared)) return array;
+  }
+  const auto numpy = py::module_::import("numpy");
+  const auto array = numpy.attr("asarray")(value).cast<py::array>();
+  const py::dtype wanted = numpy_dtype(declared);
   const bool fits =
       numpy.attr("can_cast")(array.dtype(), wanted, given_as_list ? "unsafe" : "same_kind")
           .cast<bool>();

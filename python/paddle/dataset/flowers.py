@@ -1,4 +1,5 @@
 """102 kinds of flowers. Samples are (3*224*224 float32 pixels, blue first, mean taken off; label from 0)."""
+import itertools
 import os
 import tarfile
 
@@ -48,12 +49,15 @@ def _list_of(split):
 
 
 def _reader(split, mapper, train, cycle):
+    passes = itertools.count()  # each has an order and crops of its own
+
     def read():
         loader = native.ImageLoader(
             list=_list_of(split), batch=1, train=train, size=224, resize=256, min_area=0.08, classes=102, shuffle=train,
             drop_last=False, seed=0, rank=0, world=1, threads=1, prefetch=64, on_damaged="raise", image="image",
             label="label")
         while True:
+            loader.begin_pass(next(passes))
             for _ in range(loader.batches):
                 sample = loader.next()
                 pixels = (sample["image"][0] * _STD + _MEAN) * numpy.float32(255.0)

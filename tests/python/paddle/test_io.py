@@ -255,7 +255,9 @@ def test_real_flowers_are_read(tmp_path, monkeypatch, capfd):
             archive.add(picture, arcname=f"jpg/image_{i:05d}.jpg")
     write_matlab(folder / "imagelabels.mat", labels=[77, 5, 102, 1])
     write_matlab(folder / "setid.mat", tstid=[1, 3], trnid=[2], valid=[4])
-    train = list(paddle.dataset.flowers.train()())
+    reader = paddle.dataset.flowers.train()
+    train, again = list(reader()), list(reader())
+    assert not any(np.array_equal(a[0], b[0]) for a in train for b in again)  # other crops in every pass
     assert sorted(label for _, label in train) == [76, 101] and train[0][0].shape == (3 * 224 * 224,)
     assert [label for _, label in paddle.dataset.flowers.test()()] == [4]
     assert [label for _, label in paddle.dataset.flowers.valid()()] == [0]

@@ -51,13 +51,15 @@ def test_another_paddle_is_not_hidden(tmp_path):
 
 
 def test_import_is_quick():
-    import time
+    """In time of the CPU: what else the machine does must not count."""
+    import resource
     seconds = []
     for _ in range(3):
-        begin = time.time()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-c", "import paddle, fleetx"], check=True)
-        seconds.append(time.time() - begin)
-    assert min(seconds) < 1.0  # 0.3 s on an idle machine, see docs/python.md
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(seconds) < 0.8  # 0.2 s where nothing disturbs, see bench/python
 
 
 def test_type_stubs_are_up_to_date():
