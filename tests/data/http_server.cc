@@ -96,6 +96,10 @@ void HttpServer::answer(int connection) {
       }
     }
   }
+  if (file.silent) {
+    recv(connection, block, sizeof(block), 0);  // until the other side has had enough
+    return;
+  }
   if (!file.redirect.empty())
     return send_all(connection, "HTTP/1.1 302 Found\r\nLocation: " + file.redirect +
                                     "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");

@@ -21,6 +21,7 @@ class HttpServer {
     uint64_t cut_after = 0;  // every answer breaks off after so many bytes; 0: never
     int cuts = 1 << 30;      // ... but only so often
     int status = 200;
+    bool silent = false;  // takes the request and never answers
     std::string redirect = {};
   };
 

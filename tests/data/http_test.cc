@@ -108,6 +108,15 @@ TEST(Http, WhoCannotBeReachedIsNamed) {
   expect_error(Error::Kind::kInvalidArgument, {"ftp://x"}, [] { http_get("ftp://x/y", 10); });
 }
 
+TEST(Http, SilenceHasAnEnd) {
+  HttpServer server;
+  server.behave("/mute", {.silent = true});
+  const auto begin = std::chrono::steady_clock::now();
+  expect_error(Error::Kind::kComm, {"/mute", "too slow"},
+               [&] { http_get(server.url("/mute"), 10, {.attempts = 1, .stall_timeout = 1s}); });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+}
+
 TEST(Http, ADiskThatRefusesIsNamed) {
   HttpServer server;
   const TempDir dir;
