@@ -27,7 +27,6 @@ constexpr int64_t kPart = 2 * kTile, kStep = kParts * kPart;
 // through it, 32 rows at a time. A longer inner dimension is cut, for which c is read again.
 constexpr int64_t kMaxInner = 768, kColumns = 256 * kMaxInner, kRows = 8 * kColumns;
 constexpr int64_t kGrain = 1 << 21;  // multiplications for which a thread is worth waking
-constexpr size_t kHugePage = size_t{2} << 20;
 
 struct Workspace {
   alignas(64) Bf16 a[kRows * kParts];
@@ -35,9 +34,9 @@ struct Workspace {
   alignas(64) float sums[kSide * kSide];
 };
 
-// Kept by each thread, because steps must not allocate; as large as a huge page, to be one.
+// Kept by each thread, because steps must not allocate.
 Workspace& workspace() {
-  thread_local const Buffer memory = Buffer::allocate(std::max(sizeof(Workspace), kHugePage));
+  thread_local const Buffer memory = Buffer::allocate(sizeof(Workspace));
   return *static_cast<Workspace*>(memory.data());
 }
 

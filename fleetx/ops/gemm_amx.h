@@ -5,8 +5,8 @@
 //   x y = x0 y0 + (x0 y1 + x1 y0) + (x0 y2 + x1 y1 + x2 y0) + less than 2^-22 |x y|
 //
 // Products of bf16 are exact in f32 and their sums are f32, so six products of tiles give one of
-// f32 with the error of f32 sums (tested against f64), about three times as fast as vectors do.
-// The result does not depend on the number of threads. Infinite values give NaN.
+// f32 with the error of f32 sums (tested against f64), 1.5 to 1.8 times as fast as vectors do. The
+// result does not depend on the number of threads. Infinite values give NaN.
 #pragma once
 
 #include "fleetx/ops/gemm.h"
