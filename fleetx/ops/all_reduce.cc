@@ -66,8 +66,7 @@ class Members {
       hash = mix(hash, stable_hash(str(x.shape, x.layout)));
     }
     // Small enough for their sum over 2^14 ranks to be exact in f32.
-    for (size_t i = 0; i < marks_.size(); ++i)
-      marks_[i] = static_cast<float>((hash >> (10 * i)) & 1023);
+    for (size_t i = 0; i < marks_.size(); ++i) marks_[i] = static_cast<float>(mix(hash, i) & 1023);
   }
   void ask_for_bucket(kernel::Prepare& p, comm::Communicator& group) const {
     if (dtype_ == f32) p.bucket("xs", group, sizeof marks_);
