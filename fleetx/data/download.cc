@@ -73,19 +73,24 @@ class Job {
         state_(fs::path(options.folder) / ".fleetx"),
         lock_((make_folder(state_), (state_ / "lock").string()), options.poll) {
     options_.http.stop = &stop_;
+    options_.http.poll = options_.poll;
   }
 
   Downloaded run() {
     const std::string yaml = mirrored(options_.yaml);
     const std::string text =
         is_url(yaml) ? http_get(yaml, kMostYaml, options_.http) : read_file(yaml, kMostYaml);
-    const Source source(mirrored(parse_location(text, yaml)), options_.http);
+    const std::string base = mirrored(parse_location(text, yaml));
+    const Source source(base, options_.http);
     const auto list = source.find("filelist.txt");
     check_arg(list.has_value(), source.where("filelist.txt"), ": there is no such file");
     std::vector<Listed> files = parse_file_list(*list, source.where("filelist.txt"));
     if (options_.shard_num > 0) files = share_of(files);
     // Lists come last, so that a list is there only when its pictures are.
-    in_threads(files, [&](const Listed& file) { get(source, file); });
+    HttpOptions quiet = options_.http;
+    quiet.poll = {};  // which belongs to this thread
+    const Source shared(base, quiet);
+    in_threads(files, [&](const Listed& file) { get(shared, file); });
     get_lists(source);
     return result_;
   }

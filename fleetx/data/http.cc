@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -108,6 +107,15 @@ struct Request {
     return code;
   }
 
+  bool may_go_on() {
+    try {
+      if (options->poll) options->poll();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    return !error && (options->stop == nullptr || !*options->stop);
+  }
+
   // The page that comes with an error is not what was asked for.
   size_t receive(const char* data, size_t bytes) {
     const long code = status();  // NOLINT
@@ -129,8 +137,7 @@ size_t on_data(char* data, size_t, size_t bytes, void* request) {
 }
 
 int on_progress(void* request, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  const std::atomic<bool>* stop = static_cast<Request*>(request)->options->stop;
-  return stop != nullptr && *stop ? 1 : 0;
+  return static_cast<Request*>(request)->may_go_on() ? 0 : 1;
 }
 
 bool is_loopback(const std::string& url) {
@@ -170,11 +177,13 @@ std::unique_ptr<CURL, void (*)(CURL*)> make_handle(const std::string& url, Reque
 }
 
 // False where it is to stop.
-bool sleep_for(std::chrono::milliseconds time, const std::atomic<bool>* stop) {
+bool sleep_for(std::chrono::milliseconds time, const HttpOptions& o) {
   constexpr std::chrono::milliseconds kStep{10};
-  for (; time.count() > 0 && (stop == nullptr || !*stop); time -= kStep)
+  for (; time.count() > 0 && (o.stop == nullptr || !*o.stop); time -= kStep) {
+    if (o.poll) o.poll();
     std::this_thread::sleep_for(std::min(time, kStep));
-  return stop == nullptr || !*stop;
+  }
+  return o.stop == nullptr || !*o.stop;
 }
 
 std::string reason_of(CURLcode result, const Request& request) {
@@ -192,7 +201,7 @@ bool fetch(const std::string& url, Sink& sink, const HttpOptions& options) {
   int total = 0;
   for (int attempt = 1; attempt <= options.attempts; ++attempt, ++total) {
     if (attempt > 1) {
-      if (!sleep_for(pause, options.stop)) break;
+      if (!sleep_for(pause, options)) break;
       pause *= 2;
     }
     Request request{.sink = &sink, .options = &options, .from = sink.size()};

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,7 @@ struct HttpOptions {
   std::chrono::milliseconds connect_timeout{10'000};
   std::chrono::seconds stall_timeout{30};   // without a byte
   const std::atomic<bool>* stop = nullptr;  // gives up when it becomes true
+  std::function<void()> poll = {};          // called now and then; may throw to give up
 };
 
 bool is_url(const std::string& text);  // http:// or https://

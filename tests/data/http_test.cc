@@ -19,7 +19,7 @@ using testing::HttpServer;
 using testing::TempDir;
 using Starts = std::vector<uint64_t>;
 
-constexpr HttpOptions kQuick{.attempts = 3, .pause = 1ms};
+const HttpOptions kQuick{.attempts = 3, .pause = 1ms};
 
 std::string noise(size_t bytes) {
   std::string text(bytes, '\0');
@@ -114,6 +114,8 @@ TEST(Http, SilenceHasAnEnd) {
   const auto begin = std::chrono::steady_clock::now();
   expect_error(Error::Kind::kComm, {"/mute", "too slow"},
                [&] { http_get(server.url("/mute"), 10, {.attempts = 1, .stall_timeout = 1s}); });
+  const auto enough = [] { throw std::runtime_error("enough"); };
+  EXPECT_THROW(http_get(server.url("/mute"), 10, {.poll = enough}), std::runtime_error);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 

@@ -1,3 +1,9 @@
+import os
+import signal
+import socket
+import threading
+import time
+
 import pytest
 
 import fleetx as X
@@ -69,3 +75,16 @@ def test_checksum(server, tmp_path, request):
         X.utils.Downloader().download_from_bos(fs_yaml=server + "/test/loader/small_imagenet.yaml",
                                                local_path=str(tmp_path / "data"))
     assert not (tmp_path / "data/train.txt").exists()
+
+
+def test_ctrl_c_ends_a_download(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as mute:  # takes requests and never answers
+        yaml = tmp_path / "set.yaml"
+        yaml.write_text(f"bos_path: http://127.0.0.1:{mute.getsockname()[1]}/set\n")
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        begin = time.time()
+        with pytest.raises(KeyboardInterrupt):
+            X.utils.Downloader().download_from_bos(fs_yaml=str(yaml), local_path=str(tmp_path / "data"))
+        assert time.time() - begin < 20
+        timer.join()
