@@ -16,3 +16,8 @@ if(NOT FLEETX_PYTHON)
     endif()
   endif()
 endif()
+# What fleetrun starts scripts with. A wheel is installed into interpreters that are not known here.
+set(FLEETX_PYTHON_COMMAND ${FLEETX_PYTHON})
+if(SKBUILD)
+  set(FLEETX_PYTHON_COMMAND python3)
+endif()
