@@ -7,6 +7,7 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -112,6 +113,8 @@ Times run(const char* name, int ranks, const std::function<Player(int)>& make) {
     pids.push_back(fork());
     if (pids.back() != 0) continue;
     try {
+      // The store's thread must not be serving while we fork: its locks would stay taken here.
+      meet(*board, ranks);
       if (std::strcmp(name, "gloo") != 0) pin(r);
       play(make(r), *board, r, ranks, ends[1], name);
     } catch (const std::exception& e) {
@@ -121,12 +124,17 @@ Times run(const char* name, int ranks, const std::function<Player(int)>& make) {
     _exit(0);
   }
   close(ends[1]);
+  while (!pids.empty()) {
+    int status = 0;
+    std::erase(pids, wait(&status));
+    if (status == 0) continue;
+    for (const pid_t pid : pids) kill(pid, SIGKILL);  // they would wait for it at the board
+  }
   Times times;
   double line[2];
   while (read(ends[0], line, sizeof line) == sizeof line)
     times[static_cast<size_t>(line[0])] = line[1];
   close(ends[0]);
-  for (const pid_t pid : pids) waitpid(pid, nullptr, 0);
   munmap(board, sizeof(Board));
   return times;
 }
@@ -231,6 +239,8 @@ void bench(int ranks, const std::string& folder) {
   using Algorithm = gloo::AllreduceOptions::Algorithm;
   const Times in_place = time_shm(ranks, true), staged = time_shm(ranks, false);
   const Times copies = time_memcpy(ranks);
+  if (in_place.size() < std::size(kSizes))
+    fail(Error::Kind::kComm, "the shared memory backend failed");
   const Times gloo = best_of(time_gloo(ranks, Algorithm::RING), time_gloo(ranks, Algorithm::BCUBE));
   const Times mpi = best_of(time_mpi(ranks, folder, ""),
                             time_mpi(ranks, folder, "--mca btl_vader_single_copy_mechanism none"));
@@ -272,6 +282,11 @@ int main(int argc, char** argv) {
       std::cerr << "bench_allreduce: 2 to 8 ranks, not " << ranks << '\n';
       return 2;
     }
-    fleetx::bench::bench(ranks, folder);
+    try {
+      fleetx::bench::bench(ranks, folder);
+    } catch (const std::exception& e) {
+      std::cerr << "bench_allreduce: " << e.what() << '\n';
+      return 1;
+    }
   }
 }
