@@ -1,7 +1,6 @@
 """Metrics: functions that are part of the program, and classes that count on fetched values."""
 import numpy
 
-from paddle import _graph
 from paddle._graph import emit
 from paddle._native import native
 from paddle.tensor import creation, logic, manipulation, math

@@ -1,7 +1,7 @@
 """Optimizers with the arguments of 1.x."""
 from paddle import _refuse
 from paddle import optimizer as _new
-from paddle.optimizer import Optimizer
+from paddle.optimizer import Optimizer  # noqa: F401
 
 
 class _Old:

@@ -189,7 +189,7 @@ def test_002_commands(tmp_path, number):
             t.start()
         for t in threads:
             t.join()
-        first, second = results.values()
+        first, second = (results[address] for address in machines)
         check("002", "; ".join(lines) + " (first of two)", first, ["worker 0 of ", "answered"])
         check("002", "; ".join(lines) + " (second of two)", second)
 

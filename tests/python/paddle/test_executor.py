@@ -1,5 +1,4 @@
 """Running programs: feeds, fetches, errors, interruption, threads."""
-import os
 import signal
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import pytest
 import paddle
 import paddle.fluid as fluid
 from paddle import static
-from paddle._native import native
 
 
 def double():

@@ -1,7 +1,6 @@
 """An optimizer whose program is changed for the workers of a job."""
 from paddle._graph import Variable, as_list
 from paddle._native import native, user_line
-from paddle.optimizer import lr
 
 
 class DistributedOptimizer:

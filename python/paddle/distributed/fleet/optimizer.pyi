@@ -9,7 +9,6 @@ from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._native import user_line as user_line
-from paddle.optimizer import lr as lr
 
 class DistributedOptimizer:
     def __init__(self, optimizer: Any, strategy: Any = None) -> None: ...

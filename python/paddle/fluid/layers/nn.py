@@ -1,10 +1,9 @@
 """Layers and functions with the arguments of 1.x."""
 from paddle import _graph
 from paddle import tensor as T
-from paddle._graph import Variable, as_list, call
+from paddle._graph import as_list, call
 from paddle._native import native
 from paddle.nn import functional as F
-from paddle.nn.functional import activation as _act
 from paddle.nn.functional import conv as _conv
 from paddle.static import nn as S
 from paddle.tensor import math as _math
@@ -359,4 +358,4 @@ def py_func(*args, **kwargs):
 
 
 __all__ = [n for n, value in list(globals().items()) if not n.startswith("_") and callable(value) and
-           n not in ("Variable", "as_list", "call")]
+           n not in ("as_list", "call")]

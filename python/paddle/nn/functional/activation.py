@@ -1,7 +1,4 @@
 """Activations."""
-import numpy
-
-from paddle import _dtype
 from paddle._graph import call
 from paddle._native import native
 from paddle.tensor import creation, logic, manipulation, math

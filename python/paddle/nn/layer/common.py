@@ -1,6 +1,5 @@
 """Layers with parameters, and layers that only hold the arguments of a function."""
 from paddle import _param
-from paddle._native import native
 from paddle.nn import functional as F
 from paddle.nn import initializer as I
 from paddle.nn.layer.layers import Layer
