@@ -1,5 +1,7 @@
 """The functions of paddle.distributed.fleet. All but init need init before."""
 import atexit
+import sys
+import time
 
 import numpy
 
@@ -26,7 +28,23 @@ def init(role_maker=None, is_collective=False, strategy=None):
     if not is_collective and (_roles.native.server_num() > 0 or _roles.native.is_server()):
         raise refuse("fleet.init for servers and workers", "fleet.init(is_collective=True)", _SERVERS)
     atexit.register(native.fleet.finalize)  # connections end before the interpreter does
+    if sys.excepthook is not _let_the_cause_end_first:
+        global _excepthook
+        _excepthook, sys.excepthook = sys.excepthook, _let_the_cause_end_first
     native.fleet.init(is_collective, _roles.native, None if strategy is None else strategy.native)
+
+
+_excepthook = None
+_SECONDS_FOR_THE_CAUSE = 1.0
+
+
+def _let_the_cause_end_first(kind, error, trace):
+    """fleetrun shows the error of the worker that ends first. One that fails because another has left waits a moment,
+    so that it is the other's."""
+    _excepthook(kind, error, trace)
+    if issubclass(kind, native.CommunicationError):
+        sys.stderr.flush()
+        time.sleep(_SECONDS_FOR_THE_CAUSE)
 
 
 def roles():
