@@ -22,3 +22,11 @@ cmake -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DC
   -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log" || fail "configure: $(tail -n 20 "$work/log")"
 cmake --build "$work/build" >"$work/log" || fail "build: $(tail -n 20 "$work/log")"
 "$work/build/consumer"
+
+# The Python packages, where the build has them, work from the prefix alone.
+module=$(find "$work/prefix" -name '_fleetx.*.so')
+if [[ -n $module ]]; then
+  python=$(sed -n 's/^FLEETX_PYTHON:FILEPATH=//p' "$build/CMakeCache.txt")
+  (cd "$work" && PYTHONPATH=$(dirname "$module") "$python" -c 'import fleetx, paddle; paddle.utils.run_check()') ||
+    fail "the installed Python packages"
+fi
