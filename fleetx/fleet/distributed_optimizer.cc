@@ -1,33 +1,23 @@
 #include "fleetx/fleet/distributed_optimizer.h"
 
-#include <algorithm>
-#include <set>
-
 #include "fleetx/base/env.h"
 #include "fleetx/base/job_env.h"
 #include "fleetx/base/log.h"
-#include "fleetx/base/names.h"
 
 namespace fleetx::fleet {
 namespace {
 
-size_t count_ops(const ir::Program& program, std::string_view type) {
-  return static_cast<size_t>(std::count_if(program.ops().begin(), program.ops().end(),
-                                           [&](const ir::Op& op) { return op.type() == type; }));
-}
-
-size_t count_reduced(const ir::Program& program) {
-  size_t gradients = 0;
-  for (const ir::Op& op : program.ops())
-    if (op.type() == "all_reduce_start") gradients += op.in("xs").size();
-  return gradients;
-}
-
 void say_what_was_fused(const ir::Program& main) {
-  log::warning("fuse_all_reduce", "Find all_reduce operators: ", count_reduced(main),
+  size_t gradients = 0, calls = 0;
+  for (const ir::Op& op : main.ops()) {
+    if (op.type() != "all_reduce_start") continue;
+    gradients += op.in("xs").size();
+    ++calls;
+  }
+  log::warning("fuse_all_reduce", "Find all_reduce operators: ", gradients,
                ". To make the speed faster, some all_reduce ops are fused during training, after "
                "fusion, the number of all_reduce ops is ",
-               count_ops(main, "all_reduce_start"), ".");
+               calls, ".");
 }
 
 }  // namespace

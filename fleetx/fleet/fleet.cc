@@ -7,6 +7,7 @@
 #include "fleetx/base/log.h"
 #include "fleetx/comm/groups.h"
 #include "fleetx/comm/join.h"
+#include "fleetx/strategies/data_parallel.h"
 
 namespace fleetx::fleet {
 namespace {
@@ -66,7 +67,7 @@ void init(InitOptions options) {
     agree_on_instruction_set(workers);
     made->util = std::make_unique<Util>(workers);
     auto groups = std::make_shared<comm::Groups>();
-    groups->add("dp", std::shared_ptr<comm::Communicator>(made->joined, &workers));
+    groups->add(strategies::kDataAxis, std::shared_ptr<comm::Communicator>(made->joined, &workers));
     comm::set_process_groups(std::move(groups));
   }
   slot() = std::move(made);
@@ -106,7 +107,7 @@ DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> opt
             "this job has parameter servers, and training with them is not built yet; start it "
             "without servers and call fleet::init with is_collective");
   return {std::move(optimizer), strategy ? *std::move(strategy) : job().strategy,
-          Mesh({{"dp", worker_num()}}, worker_index())};
+          Mesh({{strategies::kDataAxis, worker_num()}}, worker_index())};
 }
 
 }  // namespace fleetx::fleet

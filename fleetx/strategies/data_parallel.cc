@@ -24,7 +24,6 @@
 #include <algorithm>
 #include <map>
 
-#include "fleetx/base/names.h"
 #include "fleetx/ir/builder.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/strategies/buckets.h"
@@ -37,8 +36,6 @@ namespace {
 using ir::Names;
 using ir::Role;
 using Position = ir::Rewriter::Position;
-
-constexpr const char* kAxis = "dp";
 
 // What backward computes for a parameter, and where.
 struct Source {
@@ -91,7 +88,7 @@ Position first_update_that_reads(ir::Rewriter& rw, const Names& names) {
 class DataParallel final : public Strategy {
  public:
   std::string_view name() const override { return "data_parallel"; }
-  Traits traits() const override { return {.axes = {kAxis}, .after = {"recompute"}}; }
+  Traits traits() const override { return {.axes = {kDataAxis}, .after = {"recompute"}}; }
   ir::Attrs options() const override {
     return {{"fuse", true}, {"fuse_size_in_MB", 32}, {"fuse_count", 50}};
   }
@@ -114,7 +111,7 @@ class DataParallel final : public Strategy {
     for (const Source& s : sources) {
       const ir::TensorType& type = main.var(s.grad).type;
       if (is_sparse(main, s.grad)) {
-        gather_rows(rw, s, context.mesh.size(kAxis));
+        gather_rows(rw, s, context.mesh.size(kDataAxis));
         continue;
       }
       dense.push_back({s.grad, s.param->name,
@@ -124,7 +121,7 @@ class DataParallel final : public Strategy {
     for (const auto& bucket : buckets_of(dense, context.options)) average(rw, bucket, writers);
     for (Position op = rw.begin(); op != rw.end(); ++op)
       if (op->def->random && op->attrs.contains("rank"))
-        rw.set_attr(op, "rank", context.mesh.coordinate(kAxis));
+        rw.set_attr(op, "rank", context.mesh.coordinate(kDataAxis));
     weigh_loss(rw, startup);
     share_first_values(startup);
   }
@@ -179,12 +176,12 @@ class DataParallel final : public Strategy {
     rw.insert(place, {.type = "all_reduce_start",
                       .inputs = inputs,
                       .outputs = {{"out", names}, {"ticket", {ticket}}},
-                      .attrs = {{"group", kAxis}},
+                      .attrs = {{"group", kDataAxis}},
                       .role = Role::kBackward});
     rw.insert(update, {.type = "all_reduce_wait",
                        .inputs = {{"xs", names}, {"ticket", {ticket}}},
                        .outputs = {{"out", names}},
-                       .attrs = {{"group", kAxis}},
+                       .attrs = {{"group", kDataAxis}},
                        .role = Role::kUpdate});
   }
 
@@ -194,7 +191,7 @@ class DataParallel final : public Strategy {
         rw.insert(std::next(s.last_writer), {.type = "all_gather_rows",
                                              .inputs = {{"x", {s.grad}}},
                                              .outputs = {{"out", {all}}},
-                                             .attrs = {{"group", kAxis}, {"ranks", ranks}},
+                                             .attrs = {{"group", kDataAxis}, {"ranks", ranks}},
                                              .role = Role::kBackward});
     rw.replace_later_uses(std::next(op), s.grad, all);
   }
@@ -230,7 +227,7 @@ class DataParallel final : public Strategy {
     ir::Rewriter(startup).append({.type = "broadcast_from",
                                   .inputs = {{"xs", state}},
                                   .outputs = {{"out", state}},
-                                  .attrs = {{"group", kAxis}}});
+                                  .attrs = {{"group", kDataAxis}}});
   }
 };
 

@@ -7,12 +7,11 @@
 //
 // Moves two numbers per channel, twice per layer and step; the workers wait for each other there.
 #include "fleetx/ir/rewriter.h"
+#include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/strategy.h"
 
 namespace fleetx::strategies {
 namespace {
-
-constexpr const char* kAxis = "dp";
 
 // Whether it computes statistics of the batch.
 bool takes_statistics(const ir::Op& op) {
@@ -25,7 +24,7 @@ class SyncBatchNorm final : public Strategy {
  public:
   std::string_view name() const override { return "sync_batch_norm"; }
   Traits traits() const override {
-    return {.axes = {kAxis},
+    return {.axes = {kDataAxis},
             .after = {"recompute"},
             .needs = {{"data_parallel", "the statistics are those of its workers"}}};
   }
@@ -33,12 +32,12 @@ class SyncBatchNorm final : public Strategy {
   void apply(ir::Program& main, ir::Program&, const StrategyContext&) const override {
     ir::Rewriter rw(main);
     for (auto op = rw.begin(); op != rw.end(); ++op)
-      if (takes_statistics(*op)) rw.set_attr(op, "group", kAxis);
+      if (takes_statistics(*op)) rw.set_attr(op, "group", kDataAxis);
   }
 
   void check(const ir::Program& main, const StrategyContext&) const override {
     for (const ir::Op& op : main.ops())
-      FLEETX_CHECK(!takes_statistics(op) || op.attr<std::string>("group") == kAxis,
+      FLEETX_CHECK(!takes_statistics(op) || op.attr<std::string>("group") == kDataAxis,
                    ir::describe(op), "takes the statistics of one worker only");
   }
 };

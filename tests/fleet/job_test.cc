@@ -50,7 +50,7 @@ TEST(Job, ThroughMpirunToo) {
   for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(two[i], one[i], 1e-6 * std::abs(one[i]));
 }
 
-TEST(Job, AWorkerThatIsKilledIsNamedInTheStep) {
+TEST(Job, AWorkerThatIsKilledEndsTheJob) {
   const auto job = run_fleetrun({"--nproc_per_node=3", FLEETX_TRAIN_JOB, "kill", "7"});
   EXPECT_EQ(job.code, 128 + 9) << job.err;
   EXPECT_LT(job.seconds, 10);

@@ -2,15 +2,11 @@
 // what came out, with all digits. The second argument says what else it is to do:
 //   leave N     this worker, if it is number 1, ends after step N
 //   kill N      the same, but it is killed
-//   slow        steps take 50 ms, so that something can happen to it
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
-#include <thread>
 
 #include "fleetx/base/rng.h"
 #include "fleetx/fleet/fleet.h"
@@ -51,7 +47,6 @@ void run(const std::string& what, int at) {
   for (int step = 0; step < 20; ++step) {
     if (rank == 1 && step == at && what == "leave") return;
     if (rank == 1 && step == at && what == "kill") std::raise(SIGKILL);
-    if (what == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const auto out =
         exe.run(main, scope, {{"x", samples(step, rank * share, share)}}, {loss.name()});
     const double mean = fleet::util().all_reduce(std::vector<double>{out[0].item<float>()})[0] /
