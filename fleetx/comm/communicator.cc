@@ -5,6 +5,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/names.h"
+#include "fleetx/comm/glance.h"
 
 namespace fleetx::comm {
 
@@ -92,9 +93,39 @@ void Communicator::check(const Call& c) const {
             ": memory is null");
 }
 
+// What ends otherwise than by an Error was ended by the user: the others hear it at once, instead
+// of waiting for a rank that has gone its own way.
+template <class Fn>
+void Communicator::telling_the_others(const Fn& fn) {
+  try {
+    fn();
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    const Member& m = members_[static_cast<size_t>(rank_)];
+    if (store_) store_->abort({m.rank, m.host, m.pid, "was interrupted", false});
+    throw;
+  }
+}
+
+void Communicator::wait_for(const Work& work) {
+  if (!interruptible()) return work.wait();
+  telling_the_others([&] {
+    while (!work.wait_for(kGlance)) check_interrupt();
+  });
+}
+
 void Communicator::run(const Call& call) {
   check(call);
-  lane_.run([&] { execute(call, next_number_++, step_); });
+  if (can_be_interrupted() || !interruptible())
+    return telling_the_others([&] { lane_.run([&] { execute(call, next_number_++, step_); }); });
+  const Work work = start(call);
+  try {
+    wait_for(work);
+  } catch (...) {
+    settle(work);  // the memory of the call is the caller's
+    throw;
+  }
 }
 
 Work Communicator::start(const Call& call) {
@@ -117,7 +148,15 @@ void Communicator::await(int64_t number) {
     work = it->second;
     posted_.erase(it);
   }
-  work.wait();
+  wait_for(work);
+}
+
+void Communicator::settle(const Work& work) noexcept {
+  try {
+    work.wait();
+  } catch (const std::exception&) {
+    // Whoever gave up has an error of his own, and the group says this one again.
+  }
 }
 
 void Communicator::settle() noexcept {
@@ -126,13 +165,7 @@ void Communicator::settle() noexcept {
     const std::scoped_lock lock(posted_mutex_);
     left.swap(posted_);
   }
-  for (const auto& [number, work] : left) {
-    try {
-      work.wait();
-    } catch (const std::exception&) {
-      // Whoever gave up has an error of his own, and the group says this one again.
-    }
-  }
+  for (const auto& [number, work] : left) settle(work);
 }
 
 void Communicator::execute(const Call& call, int64_t number, int64_t step) {

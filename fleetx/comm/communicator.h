@@ -141,6 +141,8 @@ class Communicator {
 
   // Runs one call; sizes and peers are checked already. Called by one thread at a time.
   virtual void perform(const Call& call, Deadline deadline) = 0;
+  // Whether perform() asks check_interrupt() while it waits.
+  virtual bool can_be_interrupted() const { return false; }
   // Some ranks of this group, that are to be a group of their own.
   struct Some {
     std::vector<int> ranks;  // here
@@ -163,6 +165,10 @@ class Communicator {
  private:
   void check(const Call& call) const;
   void execute(const Call& call, int64_t number, int64_t step);
+  void wait_for(const Work& work);
+  static void settle(const Work& work) noexcept;
+  template <class Fn>
+  void telling_the_others(const Fn& fn);
   [[noreturn]] void die(const PeerFailure& peer, const Call& call, int64_t number, int64_t step,
                         Clock::time_point begin);
 

@@ -1,11 +1,18 @@
 #include "fleetx/comm/lane.h"
 
 #include "fleetx/base/error.h"
+#include "fleetx/comm/glance.h"
 
 namespace fleetx::comm {
 namespace {
 
 thread_local bool is_lane = false;
+
+struct Count {
+  explicit Count(int& counter) : n(++counter) {}
+  ~Count() { --n; }
+  int& n;
+};
 
 }  // namespace
 
@@ -41,9 +48,8 @@ Work Lane::start(std::function<void()> fn) {
 void Lane::take_turn() {
   std::unique_lock lock(mutex_);
   if (busy_ || !tasks_.empty()) {
-    ++waiting_;
-    changed_.wait(lock, [&] { return !busy_ && tasks_.empty(); });
-    --waiting_;
+    const Count one_more(waiting_);
+    wait_glancing(changed_, lock, Deadline::max(), [&] { return !busy_ && tasks_.empty(); });
   }
   busy_ = true;
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "fleetx/base/error.h"
+#include "fleetx/base/interrupt.h"
 #include "fleetx/comm/reduce.h"
 
 namespace fleetx::comm {
@@ -115,6 +116,14 @@ void Shared::wait(const Ready& ready, const Pending& pending, Deadline deadline)
 
 template <class Ready, class Pending>
 void Shared::look_around(const Ready& ready, const Pending& pending, Deadline deadline) {
+  try {
+    check_interrupt();
+  } catch (...) {
+    const Member& m = members()[static_cast<size_t>(rank())];
+    record(memory_.failure(), {m.rank, m.host, m.pid, "was interrupted", false});
+    ring_all();
+    throw;
+  }
   if (const auto failure = recorded(memory_.failure())) throw PeerFailure{*failure};
   throw_if_store_failed();
   for (int r = 0; r < size(); ++r) {

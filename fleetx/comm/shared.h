@@ -17,6 +17,7 @@ class Shared : public Communicator {
   ~Shared() override;
 
   void perform(const Call& call, Deadline deadline) override;
+  bool can_be_interrupted() const override { return true; }
 
   // How others may find memory of this rank, and where memory of another rank is here.
   virtual uint64_t locate(const void* memory, size_t bytes) const = 0;

@@ -13,6 +13,7 @@
 
 #include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
+#include "fleetx/comm/glance.h"
 #include "fleetx/comm/store.h"
 #include "fleetx/comm/store_wire.h"
 
@@ -73,8 +74,8 @@ class StoreClient::Impl {
     const auto begin = Clock::now();
     const uint32_t id = submit(std::move(m), begin + timeout);
     std::unique_lock lock(mutex_);
-    const bool there =
-        changed_.wait_until(lock, begin + timeout, [&] { return failure_ || replies_.count(id); });
+    const bool there = wait_glancing(changed_, lock, begin + timeout,
+                                     [&] { return failure_ || replies_.count(id); });
     if (const auto it = replies_.find(id); it != replies_.end()) {
       const Message reply = std::move(it->second);
       forget(id);

@@ -60,8 +60,7 @@ void infer(ir::Infer& c) {
   const Shape& y = c.in("y").shape;
   const int64_t y_inner = y.rank() == 1 ? y[0] : y[y.rank() - (p.transpose_y ? 1 : 2)];
   c.check(p.inner == y_inner, c.show("x"), ", ", c.show("y"), ", transpose_x ", p.transpose_x,
-          ", transpose_y ", p.transpose_y, "; the inner dimensions ", p.inner, " and ", y_inner,
-          " must be equal");
+          ", transpose_y ", p.transpose_y, "; the inner dimensions must be equal");
   for (int d = 0; d < p.batch.rank(); ++d)
     c.check(
         c.by_example() || p.x_batch[d] == p.y_batch[d] || p.x_batch[d] == 1 || p.y_batch[d] == 1,

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "fleetx/runtime/interrupt.h"
+#include "fleetx/base/interrupt.h"
 #include "fleetx/runtime/trace.h"
 
 namespace fleetx::runtime {

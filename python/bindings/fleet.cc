@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/convert.h"
+#include "bindings/interrupt.h"
 #include "bindings/optim.h"
 
 namespace fleetx::python {
@@ -11,6 +12,12 @@ namespace {
 
 using fleet::DistributedStrategy;
 using fleet::RoleMaker;
+
+// For others, without keeping Python from running.
+struct Waiting {
+  const Interruptible guard;
+  const py::gil_scoped_release release;
+};
 
 comm::ReduceOp op_of(const std::string& name) {
   for (const auto op : {comm::ReduceOp::kSum, comm::ReduceOp::kProd, comm::ReduceOp::kMin,
@@ -29,13 +36,13 @@ Tensor in_place(const py::array& array) {
 
 void all_reduce(const py::array& array, const std::string& op) {
   const Tensor t = in_place(array);
-  const py::gil_scoped_release release;
+  const Waiting waiting;
   fleet::workers().all_reduce(t.raw(), t.numel(), t.dtype(), op_of(op));
 }
 
 void broadcast(const py::array& array, int root) {
   const Tensor t = in_place(array);
-  const py::gil_scoped_release release;
+  const Waiting waiting;
   fleet::workers().broadcast(t.raw(), t.numel(), t.dtype(), root);
 }
 
@@ -46,7 +53,7 @@ py::array all_gather(const py::array& array) {
   for (const int64_t d : t.shape()) shape.push_back(d);
   Tensor out(t.dtype(), shape);
   {
-    const py::gil_scoped_release release;
+    const Waiting waiting;
     fleet::workers().all_gather(t.raw(), out.raw(), t.numel(), t.dtype());
   }
   return array_from(out);
@@ -80,13 +87,13 @@ void bind_fleet(py::module_& m) {
           options.is_collective = is_collective;
           if (roles != nullptr) options.role_maker = *roles;
           if (strategy != nullptr) options.strategy = *strategy;
-          const py::gil_scoped_release release;
+          const Waiting waiting;
           fleet::init(std::move(options));
         });
   f.def("is_initialized", &fleet::is_initialized);
   f.def("finalize", &fleet::finalize, py::call_guard<py::gil_scoped_release>());
   f.def("role", [] { return fleet::role(); });
-  f.def("barrier_worker", &fleet::barrier_worker, py::call_guard<py::gil_scoped_release>());
+  f.def("barrier_worker", &fleet::barrier_worker, py::call_guard<Waiting>());
   f.def("all_reduce", &all_reduce);
   f.def("broadcast", &broadcast);
   f.def("all_gather", &all_gather);

@@ -1,13 +1,10 @@
 // Scopes, the executor and files of tensors.
 #include <pybind11/stl.h>
-#include <signal.h>
-
-#include <atomic>
 
 #include "bindings/convert.h"
+#include "bindings/interrupt.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/runtime/executor.h"
-#include "fleetx/runtime/interrupt.h"
 #include "fleetx/tensor/safetensors.h"
 
 namespace fleetx::python {
@@ -16,53 +13,15 @@ namespace {
 using runtime::Executor;
 using runtime::Scope;
 
-// Ctrl-C stops a running plan between two ops. Python's own handler only makes a note that the
-// interpreter looks at later; ours is put in front of it while a plan runs, so that the plan knows
-// when to ask the interpreter.
-std::atomic<bool> interrupted = false;
-struct sigaction pythons_own;
-
-void note_interrupt(int signal, siginfo_t* info, void* context) {
-  interrupted = true;
-  if (pythons_own.sa_flags & SA_SIGINFO)
-    pythons_own.sa_sigaction(signal, info, context);
-  else if (pythons_own.sa_handler != SIG_DFL && pythons_own.sa_handler != SIG_IGN)
-    pythons_own.sa_handler(signal);
-}
-
-void ask_python() {
-  if (!interrupted.exchange(false)) return;
-  const py::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-}
-
-// Signals are delivered to the main thread's interpreter only; other threads need no guard.
-class Interruptible {
- public:
-  Interruptible() {
-    struct sigaction ours {};
-    if (sigaction(SIGINT, nullptr, &pythons_own) != 0) return;
-    if (!(pythons_own.sa_flags & SA_SIGINFO) &&
-        (pythons_own.sa_handler == SIG_DFL || pythons_own.sa_handler == SIG_IGN))
-      return;
-    ours.sa_sigaction = note_interrupt;
-    ours.sa_flags = SA_SIGINFO | (pythons_own.sa_flags & SA_RESTART);
-    installed_ = sigaction(SIGINT, &ours, nullptr) == 0;
+py::array as_array(const py::module_& numpy, const py::handle& value, const std::string& name) {
+  try {
+    return numpy.attr("asarray")(value).cast<py::array>();
+  } catch (const py::error_already_set& e) {
+    if (!e.matches(PyExc_ValueError)) throw;
+    fail(Error::Kind::kInvalidArgument,
+         str("feed '", name, "' is not an array (lists of different lengths?): ",
+             py::str(e.value()).cast<std::string>()));
   }
-  Interruptible(const Interruptible&) = delete;
-  Interruptible& operator=(const Interruptible&) = delete;
-  ~Interruptible() {
-    if (installed_) sigaction(SIGINT, &pythons_own, nullptr);
-  }
-
- private:
-  bool installed_ = false;
-};
-
-bool on_main_thread() {
-  static const auto main =
-      py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
-  return main == PyThread_get_thread_ident();
 }
 
 // What is fed must have the declared type; numbers of the same kind (float64 for float32) are
@@ -74,7 +33,7 @@ py::array as_declared(const py::handle& value, const std::string& name, DType de
     if (is(array.dtype(), declared)) return array;
   }
   const auto numpy = py::module_::import("numpy");
-  const auto array = numpy.attr("asarray")(value).cast<py::array>();
+  const auto array = as_array(numpy, value, name);
   const py::dtype wanted = numpy_dtype(declared);
   const bool fits =
       numpy.attr("can_cast")(array.dtype(), wanted, given_as_list ? "unsafe" : "same_kind")
@@ -99,8 +58,7 @@ py::list run(Executor& exe, const ir::Program& program, Scope& scope, const py::
   }
   std::vector<Tensor> results;
   {
-    const std::optional<Interruptible> guard =
-        on_main_thread() ? std::optional<Interruptible>(std::in_place) : std::nullopt;
+    const Interruptible guard;
     const py::gil_scoped_release release;
     results = exe.run(program, scope, feeds, fetch);
   }
@@ -163,7 +121,6 @@ void bind_runtime(py::module_& m) {
         return exe.plan(program, scope, feeds, fetch).table();
       });
   m.def("num_threads", &num_threads);
-  runtime::set_interrupt(&ask_python);
 }
 
 }  // namespace fleetx::python

@@ -1,4 +1,6 @@
 """The calls of PaddlePaddle's static programs, served by FleetX on the CPU. See docs/python.md for what differs."""
+import contextlib
+
 from paddle import _guard
 
 _guard.check()
@@ -63,6 +65,16 @@ def is_grad_enabled():
     return True
 
 
+class no_grad(contextlib.ContextDecorator):
+    """Of eager code in the original. What a static program differentiates is said by stop_gradient."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
 def seed(value):
     """Of all random values in programs made from now on, and in the default ones."""
     _graph.set_seed(value)
@@ -100,7 +112,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
 _DYNAMIC = "static programs: paddle.enable_static(), Executor.run"
 __getattr__ = _refuse.getter(__name__, {
     "DataParallel": "fleet.distributed_optimizer in a static program", "grad": "paddle.static.gradients",
-    "no_grad": "Variable.stop_gradient", "jit": _DYNAMIC, "Model": "a loop over Executor.run, or fleetx.MultiGPUTrainer",
+    "jit": _DYNAMIC, "Model": "a loop over Executor.run, or fleetx.MultiGPUTrainer",
     "summary": "print(program)", "flops": "Executor.plan", "hapi": "a loop over Executor.run", "onnx": "static.save_inference_model",
     "inference": "paddle.static.load_inference_model", "amp": "fleet.DistributedStrategy().amp", "callbacks": "nothing",
     "distribution": "paddle.uniform, paddle.normal", "text": "paddle.dataset", "sysconfig": "cmake --install",

@@ -89,7 +89,10 @@ class Variable:
 
     def get_value(self, scope=None):
         from paddle._executor import global_scope
-        return (scope or global_scope()).find_var(self.name).get_tensor()
+        found = (scope or global_scope()).find_var(self.name)
+        if found is None:
+            raise native.InvalidArgumentError(f"'{self.name}' has no value yet: run the startup program first")
+        return found.get_tensor()
 
     def set_value(self, value, scope=None):
         from paddle._executor import global_scope

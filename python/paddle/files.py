@@ -1,4 +1,5 @@
-"""paddle.save and paddle.load: dicts of arrays as safetensors files. Nothing is pickled."""
+"""paddle.save and paddle.load: dicts of arrays as safetensors files, programs (.pdmodel) as protobuf. Nothing is
+pickled."""
 import json
 import os
 
@@ -38,6 +39,8 @@ def save(obj, path, protocol=4, **configs):
     if os.path.dirname(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
     if isinstance(obj, Program):
+        if not path.endswith(".pdmodel"):
+            raise ValueError(f"paddle.save: the file of a program must end in .pdmodel, got {path}")
         with open(path, "wb") as file:
             file.write(obj.ir.to_proto())
         return
@@ -52,5 +55,8 @@ def load(path, **configs):
             if os.path.exists(path + ending):
                 return load(path + ending)
         raise ValueError(f"paddle.load: there is no file {path}")
+    if path.endswith(".pdmodel"):
+        with open(path, "rb") as file:
+            return Program(native.Program.parse_proto(file.read(), path))
     arrays, metadata = native.load_tensors(path)
     return _restore(json.loads(metadata["tree"]), arrays) if "tree" in metadata else dict(arrays)

@@ -18,11 +18,17 @@ def as_batch(column, variable=None):
     """Values of one field of all samples as one array, in the declared type and shape."""
     if variable is not None and variable.lod_level == 1:
         return _sequences(column, variable)
-    array = numpy.asarray(column)
+    name = f"feed '{variable.name}'" if variable is not None else "a batch"
+    try:
+        array = numpy.asarray(column)
+    except ValueError:
+        array = None
+    if array is None or array.dtype == object:
+        shapes = sorted({str(list(numpy.shape(sample))) for sample in column})
+        raise native.InvalidArgumentError(
+            f"{name}: its samples have different shapes, {' and '.join(shapes[:3])}; pad them in the reader")
     if variable is None:
         return array
-    if array.dtype == object:
-        raise native.InvalidArgumentError(f"feed '{variable.name}': samples have different shapes; pad them in the reader")
     array = array.astype(variable.dtype, copy=False)
     shape = variable.shape
     if array.ndim != len(shape) or any(d >= 0 and d != a for d, a in zip(shape, array.shape)):
@@ -59,6 +65,13 @@ class GeneratorLoader:
             self._feed_list[0].program.loaders.append(self)
 
     # ---- where the data comes from ----
+    def _set(self, reader, batches):
+        if not callable(reader):
+            raise TypeError("DataLoader: the reader must be a function that returns an iterator, not "
+                            f"a {type(reader).__name__}")
+        self._batches = batches
+        return self
+
     def set_sample_generator(self, reader, batch_size, drop_last=True, places=None):
         """`reader` gives one sample at a time."""
         from paddle._batch import batch
@@ -70,8 +83,7 @@ class GeneratorLoader:
             for samples in reader():
                 columns = list(zip(*[s if isinstance(s, (list, tuple)) else (s,) for s in samples]))
                 yield self._columns(columns)
-        self._batches = batches
-        return self
+        return self._set(reader, batches)
 
     def set_batch_generator(self, reader, places=None):
         """`reader` gives whole batches: one array per input, or a dict of them."""
@@ -81,8 +93,7 @@ class GeneratorLoader:
                     yield arrays
                 else:
                     yield self._columns(arrays if isinstance(arrays, (list, tuple)) else [arrays])
-        self._batches = batches
-        return self
+        return self._set(reader, batches)
 
     decorate_sample_generator = set_sample_generator
     decorate_sample_list_generator = decorate_paddle_reader = set_sample_list_generator

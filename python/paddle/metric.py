@@ -13,8 +13,11 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
     """Share of examples whose label is among the k highest scores: float32 [1]."""
     if input.shape[-1] == 1:  # one column: the only candidate is class 0
         return math.mean(manipulation.cast(logic.equal(label, creation.full([1], 0, label.dtype)), "float32"), name=name)
-    outputs = {slot: v for slot, v in (("correct", correct), ("total", total)) if v is not None}
-    out = emit("accuracy", {"x": input, "label": label}, {"k": int(k)}, outputs, name)["out"][0]
+    made = emit("accuracy", {"x": input, "label": label}, {"k": int(k)}, None, name)
+    for slot, counter in (("correct", correct), ("total", total)):
+        if counter is not None:
+            creation.assign(manipulation.cast(made[slot][0], counter.dtype), counter)
+    out = made["out"][0]
     out.stop_gradient = True
     return out
 

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "fleetx/base/interrupt.h"
 #include "tests/comm/ranks.h"
 #include "tests/support/expect_error.h"
 
@@ -127,6 +128,47 @@ const RegisterRankFn no_message("no_message", [](Communicator& c) {
     std::this_thread::sleep_for(Milliseconds(1500));
 });
 
+// The user of rank 2 gives up while it waits for rank 0, which is late: by a call of its own (a
+// posted one for "posted"). His exception comes through, and the others learn whom they need not
+// wait for.
+struct UserWantsToStop {};
+
+void give_up_after_a_moment() {
+  static const auto begin = Clock::now();
+  if (seconds_since(begin) > 0.3) throw UserWantsToStop();
+}
+
+RankFn interrupted(bool posted) {
+  return [posted](Communicator& c) {
+    c.barrier();
+    float x = 1;
+    const auto begin = Clock::now();
+    const auto call = [&] {
+      const Call all = Call::all_reduce(&x, 1, f32, ReduceOp::kSum);
+      posted ? c.await(c.post(all)) : c.run(all);
+    };
+    if (c.rank() == kVictim) {
+      {
+        const InterruptCheck check(&give_up_after_a_moment);
+        EXPECT_THROW(call(), UserWantsToStop);
+      }
+      c.settle();
+    } else if (c.rank() == 0) {
+      std::this_thread::sleep_for(Milliseconds(1000));
+      try {
+        call();  // all it needs may have been there before the user gave up
+      } catch (const Error&) {
+      }
+    } else {
+      expect_error(Error::Kind::kComm, {"rank 2", "was interrupted"}, call);
+    }
+    EXPECT_LT(seconds_since(begin), 3.0);
+    expect_error(Error::Kind::kComm, {"rank 2", "was interrupted"}, call);
+  };
+}
+const RegisterRankFn interrupted_cases[] = {{"interrupted", interrupted(false)},
+                                            {"interrupted_posted", interrupted(true)}};
+
 // Names in /dev/shm and processes of ours, to see that nothing is left behind.
 std::vector<std::string> names_in(const char* folder) {
   std::vector<std::string> names;
@@ -165,6 +207,20 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values("kill_before", "kill_middle", "kill_after", "stop_before",
                                          "stop_middle", "stop_after")),
     [](const auto& info) { return str(std::get<0>(info.param), "_", std::get<1>(info.param)); });
+
+class Interrupts : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(Interrupts, EndAWaitAndAreTold) {
+  const auto [backend, name] = GetParam();
+  EXPECT_TRUE(run_ranks(backend, name, {.most = Milliseconds(30'000)}));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Interrupts,
+                         ::testing::Combine(::testing::Values("shm", "gloo", "hierarchical"),
+                                            ::testing::Values("interrupted", "interrupted_posted")),
+                         [](const auto& info) {
+                           return str(std::get<0>(info.param), "_", std::get<1>(info.param));
+                         });
 
 TEST(LocalFaults, ARankThatLeavesIsNamed) { EXPECT_TRUE(run_ranks("local", "leaves")); }
 TEST(LocalFaults, ARankThatLeavesIsNamedByShm) { EXPECT_TRUE(run_ranks("shm", "leaves")); }

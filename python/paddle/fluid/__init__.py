@@ -44,7 +44,9 @@ __getattr__ = _refuse.getter(__name__, {
     "dygraph": "static programs: Executor.run", "enable_dygraph": "static programs", "enable_imperative": "static programs",
     "ParallelExecutor": "CompiledProgram, and fleetrun for several workers", "DatasetFactory": "io.DataLoader.from_generator",
     "contrib": "fleet.DistributedStrategy", "profiler": "the environment variable FLEETX_PROFILE=1",
-    "DistributeTranspiler": _SERVERS, "evaluator": "metrics", "average": "numpy.average", "debugger": "print(program)",
+    "DistributeTranspiler": _SERVERS, "evaluator": "metrics", "debugger": "print(program)",
     "install_check": "paddle.utils.run_check()", "LoDTensorArray": "lists", "trainer_desc": "nothing",
     "create_random_int_lodtensor": "numpy.random.randint"},
-    lazy={"incubate": "paddle.fluid.incubate", "transpiler": "paddle.fluid.transpiler"})
+    lazy={"incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "reader": "paddle.io",
+          "lod_tensor": "paddle.fluid",
+          "transpiler": "paddle.fluid.transpiler"})

@@ -2,9 +2,17 @@
 from paddle._executor import (BuildStrategy, CPUPlace, CUDAPinnedPlace, CUDAPlace, EOFException, LoDTensor,  # noqa: F401
                               Scope, global_scope as _global_scope)
 from paddle._native import native as _native
-from paddle import _refuse
+from paddle import _dtype, _refuse
 
 EnforceNotMet = _native.FleetXError
+
+
+class VarDesc:
+    class VarType:
+        """Data types as 1.x called them; the same as paddle.float32 and so on."""
+        FP16, FP32, FP64 = _dtype.float16, _dtype.float32, _dtype.float64
+        INT32, INT64, UINT8, BOOL = _dtype.int32, _dtype.int64, _dtype.uint8, _dtype.bool_
+        LOD_TENSOR, SELECTED_ROWS = "lod_tensor", "selected_rows"
 
 
 def get_cuda_device_count():
@@ -15,5 +23,4 @@ def is_compiled_with_cuda():
     return False
 
 
-__getattr__ = _refuse.getter(__name__, {"PSGPU": "nothing", "VarDesc": "strings such as 'float32'",
-                                        "Communicator": "nothing", "Tensor": "numpy arrays", "ops": "paddle.*"})
+__getattr__ = _refuse.getter(__name__, {"PSGPU": "nothing", "Communicator": "nothing", "Tensor": "numpy arrays", "ops": "paddle.*"})

@@ -48,6 +48,52 @@ class Auc(_new.Auc):
     eval = _new.Auc.accumulate
 
 
+class EditDistance(MetricBase):
+    """The mean distance, and the share of sequences that have an error."""
+
+    def __init__(self, name=None):
+        super().__init__(name)
+        self.reset()
+
+    def reset(self):
+        self.total_distance, self.seq_num, self.instance_error = 0.0, 0, 0
+
+    def update(self, distances, seq_num):
+        distances = numpy.asarray(distances)
+        self.total_distance += float(distances.sum())
+        self.seq_num += int(seq_num)
+        self.instance_error += int(seq_num) - int((distances == 0).sum())
+
+    def eval(self):
+        if self.seq_num == 0:
+            raise ValueError("EditDistance.eval: there is no data; call update first")
+        return self.total_distance / self.seq_num, self.instance_error / float(self.seq_num)
+
+
+class ChunkEvaluator(MetricBase):
+    """Precision, recall and F1 of chunks that were counted elsewhere."""
+
+    def __init__(self, name=None):
+        super().__init__(name)
+        self.reset()
+
+    def reset(self):
+        self.num_infer_chunks = self.num_label_chunks = self.num_correct_chunks = 0
+
+    def update(self, num_infer_chunks, num_label_chunks, num_correct_chunks):
+        def number(value):
+            return int(numpy.asarray(value).reshape(-1)[0])
+        self.num_infer_chunks += number(num_infer_chunks)
+        self.num_label_chunks += number(num_label_chunks)
+        self.num_correct_chunks += number(num_correct_chunks)
+
+    def eval(self):
+        correct = float(self.num_correct_chunks)
+        precision = correct / self.num_infer_chunks if self.num_infer_chunks else 0.0
+        recall = correct / self.num_label_chunks if self.num_label_chunks else 0.0
+        return precision, recall, 2 * precision * recall / (precision + recall) if correct else 0.0
+
+
 class CompositeMetric(MetricBase):
     def __init__(self, name=None):
         super().__init__(name)

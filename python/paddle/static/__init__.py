@@ -22,6 +22,8 @@ __all__ = ["data", "InputSpec", "Program", "program_guard", "default_main_progra
 def data(name, shape, dtype=None, lod_level=0):
     """An input of the program. None and -1 are lengths that each batch brings along."""
     dtype = _dtype.convert(dtype or _dtype.get_default_dtype())
+    if not isinstance(shape, (list, tuple)):
+        raise TypeError(f"data '{name}': shape must be a list of lengths (None: unknown), not {shape!r}")
     dims = [-1 if d is None else int(d) for d in as_list(shape)]
     program = _graph.default_main_program()
     if program.ir.has(name):

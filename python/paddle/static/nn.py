@@ -234,16 +234,23 @@ def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
 
 from paddle.tensor.creation import create_parameter  # noqa: E402
 
-_NO_FLOW = "programs have no control flow inside; nearest: paddle.where, or a Python loop that builds the ops"
-__getattr__ = _refuse.getter(__name__, {
-    "cond": _NO_FLOW, "while_loop": _NO_FLOW, "case": _NO_FLOW, "switch_case": _NO_FLOW,
+_NO_FLOW = "cond and paddle.where, or a Python loop that builds the ops; programs have no loops inside"
+_FROM_1_X = "case cond switch_case sequence_pool sequence_first_step sequence_last_step".split()
+_refused = _refuse.getter(__name__, {
+    "while_loop": _NO_FLOW,
     "conv3d": "conv2d", "conv3d_transpose": "conv2d_transpose", "data_norm": "batch_norm", "nce": "fc",
     "py_func": "an op in C++: docs/add-an-op.md", "row_conv": "conv2d", "spectral_norm": "nothing",
     "crf_decoding": "nothing", "bilinear_tensor_product": "paddle.nn.functional.bilinear", "deform_conv2d": "conv2d",
-    "multi_box_head": "nothing", "sequence_conv": "nothing", "sequence_pool": "paddle.fluid.layers.sequence_pool",
+    "multi_box_head": "nothing", "sequence_conv": "nothing",
     "sequence_softmax": "softmax over a padded sequence", "sequence_expand": "paddle.expand",
     "sequence_pad": "padding in the reader", "sequence_unpad": "nothing", "sequence_concat": "paddle.concat",
-    "sequence_first_step": "paddle.fluid.layers.sequence_first_step",
-    "sequence_last_step": "paddle.fluid.layers.sequence_last_step", "sequence_reshape": "paddle.reshape",
+    "sequence_reshape": "paddle.reshape",
     "sequence_slice": "paddle.slice", "sequence_reverse": "paddle.flip", "sequence_enumerate": "nothing",
     "sequence_scatter": "paddle.scatter", "sequence_expand_as": "paddle.expand_as"})
+
+
+def __getattr__(name):
+    if name in _FROM_1_X:
+        from paddle.fluid import layers
+        return getattr(layers, name)
+    return _refused(name)

@@ -103,6 +103,8 @@ def _patch():
     Variable.detach = lambda self: _stopped(creation.assign(self))
     Variable.clone = lambda self: creation.assign(self)
     Variable.dim = lambda self: len(self.shape)
+    Variable.T = property(lambda self: manipulation.transpose(self, list(range(len(self.shape)))[::-1]))
+    Variable.__abs__ = Variable.abs
     Variable.item = Variable.__float__
 
 

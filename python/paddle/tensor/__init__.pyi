@@ -18,6 +18,7 @@ from paddle.tensor import search as search
 from paddle.tensor.creation import arange as arange
 from paddle.tensor.creation import assign as assign
 from paddle.tensor.creation import assign_only_where as assign_only_where
+from paddle.tensor.creation import assignment_condition as assignment_condition
 from paddle.tensor.creation import clone as clone
 from paddle.tensor.creation import create_global_var as create_global_var
 from paddle.tensor.creation import create_parameter as create_parameter

@@ -114,6 +114,10 @@ def assign_only_where(condition):
         _condition = old
 
 
+def assignment_condition():
+    return _condition
+
+
 def assign(x, output=None):
     """A copy of a variable, an array or a list; into `output` where that is given."""
     if output is not None and _condition is not None:
@@ -176,8 +180,10 @@ def _triangle(x, diagonal, keep_lower, name):
     if rows < 0 or columns < 0:
         raise native.UnsupportedError("tril and triu need the last two dimensions to be known")
     make = numpy.tril if keep_lower else numpy.triu
-    from paddle.tensor import math
-    return math.multiply(x, assign(make(numpy.ones((rows, columns), x.dtype), diagonal)), name=name)
+    from paddle.tensor import manipulation
+    # Chosen, not multiplied: what is cut off may be infinite, as in masks.
+    kept = assign(make(numpy.ones((rows, columns), "bool"), diagonal))
+    return manipulation.where(kept, x, zeros_like(x), name)
 
 
 def tril(x, diagonal=0, name=None):

@@ -253,10 +253,14 @@ def where(condition, x=None, y=None, name=None):
     from paddle.tensor import math
     x = math.as_variable(x, y) if not isinstance(x, Variable) else x
     y = math.as_variable(y, x)
-    if x.shape != condition.shape:
-        x = expand_as(x, cast(condition, x.dtype))
-    if y.shape != condition.shape:
-        y = expand_as(y, cast(condition, y.dtype))
+    if not x.shape == y.shape == condition.shape:
+        from paddle.tensor import creation
+        # Has the shape that all three are broadcast to.
+        whole = math.add(math.add(creation.zeros_like(condition, x.dtype), creation.zeros_like(x)),
+                         creation.zeros_like(y, x.dtype))
+        x, y = [v if v.shape == whole.shape else expand_as(v, whole) for v in (x, y)]
+        if condition.shape != whole.shape:
+            condition = cast(expand_as(cast(condition, "float32"), whole), "bool")
     return call("where", {"cond": condition, "x": x, "y": y}, name=name)
 
 

@@ -343,8 +343,6 @@ def multiplex(inputs, index, name=None):
     from paddle.tensor import manipulation
     stacked = manipulation.stack(inputs, 0)
     rows = manipulation.reshape(manipulation.cast(index, "int64"), [-1, 1])
-    batch = inputs[0].shape[0]
-    if batch < 0:
-        raise native.UnsupportedError("multiplex needs a known first dimension")
-    place = creation.assign(numpy.arange(batch, dtype="int64").reshape(-1, 1))
+    one = creation.ones_like(rows)
+    place = subtract(call("cumsum", {"x": one}, {"axis": 0}), one)  # 0, 1, 2, ...
     return manipulation.gather_nd(stacked, manipulation.concat([rows, place], 1), name)

@@ -49,8 +49,41 @@ def test_row_major_arrays_are_not_copied():
     references = sys.getrefcount(array)
     exe.run(feed={"x": array}, fetch_list=[y])
     assert sys.getrefcount(array) == references  # given back after the run
-    view = np.ones((4, 6), "float32")[:, ::2]  # not row-major: copied
-    np.testing.assert_array_equal(exe.run(feed={"x": view}, fetch_list=[y])[0], view * 2)
+
+
+def test_an_array_is_fed_where_it_lies(tmp_path):
+    """It has 4 GiB and the process may not get as much again."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent("""
+        import mmap, resource
+        import numpy as np, paddle
+        from paddle import static
+        rows, columns = 1 << 10, 1 << 20
+        untouched = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
+        array = np.frombuffer(mmap.mmap(-1, rows * columns * 4, untouched), "float32").reshape(rows, columns)
+        array[1:3, :2] = 5
+        y = paddle.slice(static.data("x", [None, columns], "float32"), [0, 1], [0, 0], [4, 3])
+        exe = static.Executor()
+        exe.run(feed={"x": array[:4]}, fetch_list=[y])
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), used + (1 << 30)))
+        print(exe.run(feed={"x": array}, fetch_list=[y])[0].sum())
+        try:
+            exe.run(feed={"x": array[:, ::2]}, fetch_list=[y])
+        except MemoryError:
+            print("no memory for a copy")
+    """))
+    out = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert out.stdout == "20.0\nno memory for a copy\n", out.stdout + out.stderr
+
+
+def test_arrays_of_other_layouts_are_copied():
+    x, y = double()
+    exe = static.Executor()
+    plain = np.arange(24, dtype="float32").reshape(4, 6)
+    for array in (plain[:, ::2], plain[::-1, :3], np.asfortranarray(plain[:, :3]), plain.astype(">f4")[:, :3],
+                  np.broadcast_to(plain[0, :3], (4, 3))):
+        np.testing.assert_array_equal(exe.run(feed={"x": array}, fetch_list=[y])[0], array * 2)
 
 
 def test_fetched_values_stay_when_the_next_run_begins():
@@ -69,6 +102,17 @@ def test_a_program_runs_with_other_batch_sizes():
 
 
 # ---- errors ----
+def test_lists_of_different_lengths_are_named():
+    x, y = double()
+    with pytest.raises(paddle.InvalidArgumentError, match="feed 'x' is not an array"):
+        static.Executor().run(feed={"x": [[1, 2, 3], [1, 2]]}, fetch_list=[y])
+
+
+def test_a_shape_must_be_a_list():
+    with pytest.raises(TypeError, match="data 'x': shape must be a list"):
+        static.data("x", "3", "float32")
+
+
 def test_an_op_error_shows_the_users_line_op_and_shapes():
     x = static.data("x", [None, 3], "float32")
     w = static.data("w", [5, 2], "float32")

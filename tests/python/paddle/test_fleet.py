@@ -2,6 +2,7 @@
 import re
 import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from paddle.distributed import fleet
 
 TRAIN = '''
 import sys
+import textwrap
 import numpy as np
 import paddle
 from paddle import static
@@ -107,6 +109,37 @@ fleet.barrier_worker()
 
 
 # ---- one process ----
+@pytest.mark.parametrize("call", ["fleet.barrier_worker()", "fleet.util.all_reduce(np.ones(3))",
+                                  "exe.run(feed={'x': np.ones((2, 3), 'float32')}, fetch_list=[loss])"])
+def test_ctrl_c_ends_a_worker_that_waits_for_another(tmp_path, call):
+    (tmp_path / "a.py").write_text(textwrap.dedent(f"""
+        import os, signal, threading, time
+        import numpy as np, paddle
+        import paddle.distributed.fleet as fleet
+        from paddle import static
+        paddle.enable_static()
+        fleet.init(is_collective=True)
+        loss = paddle.mean(static.nn.fc(static.data("x", [None, 3], "float32"), 2))
+        fleet.distributed_optimizer(paddle.optimizer.SGD(0.1)).minimize(loss)
+        exe = static.Executor()
+        exe.run(static.default_startup_program())
+        fleet.barrier_worker()
+        if fleet.worker_index() == 1:
+            time.sleep(60)
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        begin = time.time()
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print("interrupted after %.1f s" % (time.time() - begin), flush=True)
+            raise
+    """))
+    result = documents.run("fleetrun --nproc_per_node=2 a.py", tmp_path, timeout=60)
+    seconds = re.search(r"interrupted after (.*) s", result.output)
+    assert seconds and float(seconds.group(1)) < 2 and result.seconds < 20, result.output
+    assert "KeyboardInterrupt" in result.output and result.code != 0
+
+
 def test_strategy_fields():
     strategy = fleet.DistributedStrategy()
     strategy.recompute, strategy.recompute_configs = True, {"checkpoints": ["a", "b"]}
@@ -138,6 +171,29 @@ def test_functions_need_init():
     script = "from paddle.distributed import fleet; fleet.worker_index()"
     got = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "call fleet.init" in got.stderr
+
+
+def test_calls_for_servers_warn_in_a_job_without(tmp_path):
+    (tmp_path / "a.py").write_text(textwrap.dedent("""
+        import warnings
+        import paddle
+        import paddle.distributed.fleet as fleet
+        from paddle import static
+        warnings.simplefilter("error")
+        fleet.init(is_collective=True)
+        for call in (fleet.init_worker, fleet.stop_worker, fleet.init_server, fleet.run_server):
+            try:
+                call()
+            except UserWarning as warning:
+                print(warning)
+        loss = paddle.mean(static.nn.fc(static.data("x", [None, 3], "float32"), 2))
+        fleet.distributed_optimizer(paddle.optimizer.SGD(0.1))
+        fleet.minimize(loss)
+        print(fleet._get_applied_meta_list(), fleet.get_lr(), fleet._final_strategy().amp)
+    """))
+    result = documents.run("fleetrun --gpus=0,1 a.py", tmp_path)
+    assert result.output.count("this job has no servers; nothing is done") == 4, result.output
+    assert "['data_parallel'" in result.output and "] 0.1 False" in result.output, result.output
 
 
 def test_role_makers():

@@ -191,3 +191,32 @@ def test_random_values_differ_from_step_to_step_and_not_from_run_to_run():
     first = exe.run(fetch_list=[x, y])
     assert -2 <= first[0].min() < -1.9 and 2.9 < first[0].max() <= 3
     assert abs(first[1].mean()) < 0.15 and abs(first[1].std() - 1) < 0.1
+
+
+def test_triangles_of_infinite_values(run):
+    mask = paddle.triu(paddle.full([2, 3, 3], float("-inf")), 1)
+    np.testing.assert_array_equal(run({}, [mask])[0], np.triu(np.full((3, 3), -np.inf), 1)[None].repeat(2, 0))
+
+
+def test_where_broadcasts_all_three(run, rng):
+    x = static.data("x", [None, 3], "float32")
+    row = static.data("row", [3], "float32")
+    array, limits = rng.randn(4, 3).astype("float32"), np.array([-1, 0, 1], "float32")
+    for condition, wanted in ((row > 0, limits > 0), (paddle.mean(x) > 100, np.array(False)), (x > row, array > limits)):
+        got, = run({"x": array, "row": limits}, [paddle.where(condition, x, row)])
+        np.testing.assert_array_equal(got, np.where(wanted, array, limits))
+
+
+def test_multiplex_of_any_batch(run, rng):
+    a, b = [static.data(n, [None, 2], "float32") for n in "ab"]
+    out = paddle.multiplex([a, b], static.data("i", [None, 1], "int32"))
+    values = rng.randn(2, 3, 2).astype("float32")
+    got, = run({"a": values[0], "b": values[1], "i": np.array([[1], [0], [1]], "int32")}, [out])
+    np.testing.assert_array_equal(got, [values[1, 0], values[0, 1], values[1, 2]])
+
+
+def test_transposed_and_absolute_values(run):
+    x = static.data("x", [2, 3], "float32")
+    array = np.array([[1, -2, 3], [-4, 5, -6]], "float32")
+    for got, wanted in zip(run({"x": array}, [x.T, abs(x)]), (array.T, abs(array))):
+        np.testing.assert_array_equal(got, wanted)

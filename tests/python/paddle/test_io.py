@@ -272,3 +272,26 @@ def test_matlab_numbers(tmp_path):
     path.write_bytes(b"nothing")
     with pytest.raises(paddle.FleetXError):
         matlab.load(str(path))
+
+
+def test_readers_that_cannot_be_read_are_named():
+    x = static.data("x", [None, 4], "float32")
+    with pytest.raises(TypeError, match="function that returns an iterator, not a list"):
+        paddle.io.DataLoader.from_generator([x], 4).set_sample_generator([1, 2], 2)
+    with pytest.raises(TypeError, match="function that returns an iterator, not a list"):
+        paddle.io.DataLoader.from_generator([x], 4).set_batch_generator([1, 2])
+    loader = paddle.io.DataLoader.from_generator([x], 4)
+    loader.set_sample_list_generator(lambda: iter([[(np.ones(4),), (np.ones(3),)]]))
+    with pytest.raises(paddle.InvalidArgumentError, match=r"feed 'x': its samples have different shapes, \[3\] and \[4\]"):
+        list(loader())
+
+
+def test_programs_are_saved_by_paddle_save(tmp_path):
+    y = static.data("x", [None, 4], "float32") * 2
+    path = str(tmp_path / "net.pdmodel")
+    paddle.save(static.default_main_program(), path)
+    loaded = paddle.load(path)
+    out, = static.Executor().run(loaded, feed={"x": np.ones((1, 4), "float32")}, fetch_list=[y.name])
+    assert (out == 2).all()
+    with pytest.raises(ValueError, match="must end in .pdmodel"):
+        paddle.save(static.default_main_program(), str(tmp_path / "net"))

@@ -1,10 +1,12 @@
 """One program, many workers: init, distributed_optimizer, minimize; started by fleetrun."""
 from paddle import _refuse
 from paddle.distributed.fleet import base  # noqa: F401
-from paddle.distributed.fleet.api import (UtilBase, barrier_worker, distributed_model, distributed_optimizer, init,  # noqa: F401
+from paddle.distributed.fleet.api import (UtilBase, _final_strategy, _get_applied_graph_list,  # noqa: F401
+                                          _get_applied_meta_list, barrier_worker, distributed_model,
+                                          distributed_optimizer, get_lr, init,
                                           init_server, init_worker, is_first_worker, is_server, is_worker, load_model,
-                                          local_rank, node_num, run_server, save_cache_model, save_inference_model,
-                                          save_persistables, server_endpoints, server_index, server_num, shrink,
+                                          local_rank, minimize, node_num, run_server, save_cache_model, save_inference_model,
+                                          save_persistables, server_endpoints, server_index, server_num, set_lr, shrink,
                                           split_files, stop_worker, util, worker_endpoints, worker_index, worker_num)
 from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker  # noqa: F401
 from paddle.distributed.fleet.strategy import DistributedStrategy  # noqa: F401

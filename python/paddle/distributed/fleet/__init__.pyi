@@ -12,6 +12,7 @@ from paddle.distributed.fleet.api import UtilBase as UtilBase
 from paddle.distributed.fleet.api import barrier_worker as barrier_worker
 from paddle.distributed.fleet.api import distributed_model as distributed_model
 from paddle.distributed.fleet.api import distributed_optimizer as distributed_optimizer
+from paddle.distributed.fleet.api import get_lr as get_lr
 from paddle.distributed.fleet.api import init as init
 from paddle.distributed.fleet.api import init_server as init_server
 from paddle.distributed.fleet.api import init_worker as init_worker
@@ -20,6 +21,7 @@ from paddle.distributed.fleet.api import is_server as is_server
 from paddle.distributed.fleet.api import is_worker as is_worker
 from paddle.distributed.fleet.api import load_model as load_model
 from paddle.distributed.fleet.api import local_rank as local_rank
+from paddle.distributed.fleet.api import minimize as minimize
 from paddle.distributed.fleet.api import node_num as node_num
 from paddle.distributed.fleet.api import run_server as run_server
 from paddle.distributed.fleet.api import save_cache_model as save_cache_model
@@ -28,6 +30,7 @@ from paddle.distributed.fleet.api import save_persistables as save_persistables
 from paddle.distributed.fleet.api import server_endpoints as server_endpoints
 from paddle.distributed.fleet.api import server_index as server_index
 from paddle.distributed.fleet.api import server_num as server_num
+from paddle.distributed.fleet.api import set_lr as set_lr
 from paddle.distributed.fleet.api import shrink as shrink
 from paddle.distributed.fleet.api import split_files as split_files
 from paddle.distributed.fleet.api import stop_worker as stop_worker

@@ -2,6 +2,7 @@
 import atexit
 import sys
 import time
+import warnings
 
 import numpy
 
@@ -14,6 +15,7 @@ from paddle.distributed.fleet.strategy import DistributedStrategy
 
 _roles = None
 _strategy = None
+_optimizer = None  # made last
 _SERVERS = "parameter-server training is not built yet; collective training is: fleet.init(is_collective=True)"
 
 
@@ -111,7 +113,42 @@ def distributed_optimizer(optimizer, strategy=None):
         if type(strategy).__name__ == "DistributeTranspilerConfig":
             raise refuse("fleet.distributed_optimizer with a DistributeTranspilerConfig", "DistributedStrategy", _SERVERS)
         raise TypeError(f"distributed_optimizer: strategy must be a DistributedStrategy, not {type(strategy).__name__}")
-    return DistributedOptimizer(optimizer, strategy if strategy is not None else _strategy)
+    global _optimizer
+    _optimizer = DistributedOptimizer(optimizer, strategy if strategy is not None else _strategy)
+    return _optimizer
+
+
+def _made():
+    if _optimizer is None:
+        raise native.InvalidArgumentError("call fleet.distributed_optimizer(optimizer) first")
+    return _optimizer
+
+
+def minimize(loss, startup_program=None, parameter_list=None, no_grad_set=None):
+    """Of the optimizer that was made last."""
+    return _made().minimize(loss, startup_program, parameter_list, no_grad_set)
+
+
+def get_lr():
+    return _made().get_lr()
+
+
+def set_lr(value):
+    return _made().set_lr(value)
+
+
+def _final_strategy():
+    return _made().user_defined_strategy or DistributedStrategy()
+
+
+def _get_applied_meta_list():
+    """The strategies that minimize() applied."""
+    return list(_made().applied)
+
+
+def _get_applied_graph_list():
+    """None: all strategies rewrite programs here."""
+    return []
 
 
 def main_program():
@@ -190,8 +227,18 @@ def _for_servers(name):
     return call
 
 
+def _not_without_servers(name):
+    def call(*args, **kwargs):
+        """Of jobs with servers. One script serves both kinds: in a job without, it does nothing and says so."""
+        if roles().server_num() > 0:
+            raise refuse(f"fleet.{name}", None, _SERVERS)
+        warnings.warn(f"fleet.{name}: this job has no servers; nothing is done", stacklevel=2)
+    call.__name__ = name
+    return call
+
+
 init_server, run_server, init_worker, stop_worker = [
-    _for_servers(n) for n in ("init_server", "run_server", "init_worker", "stop_worker")]
+    _not_without_servers(n) for n in ("init_server", "run_server", "init_worker", "stop_worker")]
 shrink, load_model, save_cache_model = [_for_servers(n) for n in ("shrink", "load_model", "save_cache_model")]
 
 

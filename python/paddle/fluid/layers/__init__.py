@@ -31,10 +31,10 @@ def cumsum(x, axis=None, exclusive=None, reverse=None):
                                      "reverse": bool(reverse)})
 
 
-_NO_FLOW = "programs have no control flow inside; nearest: where, or a Python loop that builds the ops"
+_NO_FLOW = "cond and where, or a Python loop that builds the ops; programs have no loops inside"
 _NO_LOD = "sequence_pool, or padded sequences and sequence_mask"
-_REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "cond", "case", "switch_case", "while_loop",
-                                        "StaticRNN", "DynamicRNN", "array_write", "array_read", "array_length")}
+_REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "while_loop", "StaticRNN",
+                                        "DynamicRNN", "array_write", "array_read", "array_length")}
 _REFUSED.update({name: _NO_LOD for name in (
     "sequence_conv", "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_pad",
     "sequence_unpad", "sequence_concat", "sequence_reshape",
@@ -54,4 +54,4 @@ _REFUSED.update({"py_reader": "fluid.io.DataLoader.from_generator", "read_file":
 __getattr__ = _refuse.getter(__name__, _REFUSED)
 
 from paddle.fluid.layers import control_flow  # noqa: E402,F401
-from paddle.fluid.layers.control_flow import Switch  # noqa: E402,F401
+from paddle.fluid.layers.control_flow import Switch, case, cond, switch_case  # noqa: E402,F401

@@ -10,6 +10,9 @@ from paddle.fluid.layers import learning_rate_scheduler as learning_rate_schedul
 from paddle.fluid.layers import nn as nn
 from paddle.fluid.layers import tensor as tensor
 from paddle.fluid.layers.control_flow import Switch as Switch
+from paddle.fluid.layers.control_flow import case as case
+from paddle.fluid.layers.control_flow import cond as cond
+from paddle.fluid.layers.control_flow import switch_case as switch_case
 from paddle.fluid.layers.learning_rate_scheduler import cosine_decay as cosine_decay
 from paddle.fluid.layers.learning_rate_scheduler import exponential_decay as exponential_decay
 from paddle.fluid.layers.learning_rate_scheduler import inverse_time_decay as inverse_time_decay

@@ -45,7 +45,7 @@ def embedding(x, weight, padding_idx=None, sparse=False, name=None):
 def pad(x, pad, mode="constant", value=0.0, data_format="NCHW", name=None):
     """`pad` counts from the last dimension: [left, right, top, bottom], or before and after of every dimension."""
     rank = len(x.shape)
-    numbers = [int(n) for n in pad]
+    numbers = [int(n) for n in pad] if isinstance(pad, (list, tuple)) else [int(pad)] * (2 * (rank - 2))
     if len(numbers) == 2 * rank:
         paddings = numbers
     else:

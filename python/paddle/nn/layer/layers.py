@@ -179,7 +179,7 @@ class Layer:
     set_dict = load_dict = set_state_dict
 
     def clear_gradients(self):
-        raise native.UnsupportedError("clear_gradients: gradients of a static program need no clearing")
+        """Every run of a program computes its gradients anew: there is nothing to clear."""
 
     def to(self, *args, **kwargs):
         return self

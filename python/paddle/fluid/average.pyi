@@ -1,0 +1,13 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle._graph import Variable as Variable
+
+class WeightedAverage:
+    def __init__(self) -> None: ...
+    def reset(self) -> Any: ...
+    def add(self, value: Any, weight: Variable) -> Any: ...
+    def eval(self) -> Any: ...

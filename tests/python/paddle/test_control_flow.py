@@ -1,0 +1,76 @@
+"""Choices inside programs."""
+import numpy as np
+import pytest
+
+import paddle
+import paddle.fluid as fluid
+from paddle import static
+
+
+@pytest.fixture
+def choose():
+    """Runs the program with m = each value; returns the fetched numbers."""
+    def choose(fetch, values):
+        exe = static.Executor()
+        exe.run(static.default_startup_program())
+        return [np.asarray(exe.run(feed={"x": np.full((2, 3), v, "float32")}, fetch_list=[fetch])[0]).reshape(-1)[0]
+                for v in values]
+    return choose
+
+
+@pytest.fixture
+def m():
+    return paddle.mean(static.data("x", [None, 3], "float32"))
+
+
+def test_cond_returns_one_side(m, choose):
+    x = static.default_main_program().global_block().var("x")
+    out = static.nn.cond(m > 0.5, lambda: x * 2, lambda: x - 1)
+    assert choose(out, [1, 0]) == [2, -1]
+
+
+def test_cond_of_several_variables(m, choose):
+    a, b = static.nn.cond(m > 0.5, lambda: (m, m * 10), lambda: (-m, m * 20))
+    assert choose(a + b, [1, 0.25]) == [11, 4.75]
+
+
+def test_cond_assigns_on_one_side_only(m, choose):
+    kept = fluid.layers.create_global_var([1], 7.0, "float32", True)
+
+    def keep(value):
+        paddle.assign(value, kept)
+    fluid.layers.cond(m > 0.5, lambda: fluid.layers.cond(m > 0.8, lambda: keep(m)), lambda: keep(m * 0 - 1))
+    assert choose(kept, [0.6, 1, 0.6, 0]) == [7, 1, 1, -1]
+
+
+def test_case_takes_the_first_that_holds(m, choose):
+    def number(n):
+        return lambda: paddle.full([1], float(n))
+    out = static.nn.case([(m < 0.1, number(1)), (m < 0.6, number(2))], default=number(3))
+    last = static.nn.case([(m < 0.1, number(1)), (m < 0.6, number(2))])
+    assert choose(out, [0, 0.5, 1]) == [1, 2, 3] and choose(last, [0, 0.5, 1]) == [1, 2, 2]
+
+
+def test_switch_case(m, choose):
+    i = paddle.cast(m, "int32")
+    out = static.nn.switch_case(i, {1: lambda: m + 10, 2: lambda: m + 20}, default=lambda: m)
+    listed = fluid.layers.switch_case(i, [lambda: m, lambda: m + 10])
+    assert choose(out, [0, 1, 2, 3]) == [0, 11, 22, 3] and choose(listed, [0, 1, 5]) == [0, 11, 15]
+
+
+def test_gradients_go_to_the_side_that_was_taken(m, choose):
+    w = static.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(3.0))
+    out = static.nn.cond(m > 0.5, lambda: w * w, lambda: -w)
+    assert choose(static.gradients(paddle.mean(out), w)[0], [1, 0]) == [6, -1]
+
+
+def test_wrong_sides_are_refused(m):
+    x = static.default_main_program().global_block().var("x")
+    with pytest.raises(TypeError, match="one bool"):
+        static.nn.cond(x > 0, lambda: x, lambda: x)
+    with pytest.raises(ValueError, match=r"float32\[-1, 3\] and float32\[1\]"):
+        static.nn.cond(m > 0, lambda: x, lambda: m)
+    with pytest.raises(ValueError, match="same number"):
+        static.nn.cond(m > 0, lambda: (x, x), lambda: x)
+    with pytest.raises(NotImplementedError, match="no loops inside"):
+        static.nn.while_loop
