@@ -9,7 +9,8 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/winograd.h"
+#include "fleetx/ops/channels.h"
+#include "fleetx/ops/own_convolution.h"
 
 namespace fleetx {
 namespace {
@@ -45,10 +46,10 @@ class Conv2d final : public kernel::Kernel {
   explicit Conv2d(kernel::Prepare& p) {
     const Convolution g = conv2d_geometry(p, p.out("out").shape);
     const ConvOptions options{.bias = p.has("bias"), .relu = p.attr<std::string>("act") == "relu"};
-    if (Winograd::wanted(p, g)) {
-      winograd_ = Winograd(p, ConvPass::kForward, g, options);
-      winograd_.bind(p.input("x", 0, Winograd::activations()), p.input("w", 0, Winograd::weights()),
-                     p.output("out", 0, Winograd::activations()), p.input("bias"));
+    if ((way_ = own_way(p, g))) {
+      own_ = way_->make(p, ConvPass::kForward, g, options);
+      own_->bind(p.input("x", 0, way_->activations), p.input("w", 0, way_->weights),
+                 p.output("out", 0, way_->activations), p.input("bias"));
       return;
     }
     const ConvChoice c = choose(p, ConvPass::kForward, g, conv2d_wishes(p), options);
@@ -58,14 +59,15 @@ class Conv2d final : public kernel::Kernel {
         .arg(DNNL_ARG_BIAS, p.input("bias"), c.pd.query_md(dnnl::query::weights_md, 1))
         .arg(DNNL_ARG_DST, p.output("out", 0, c.dst), c.dst_md);
   }
-  void run(const kernel::Run& r) override { winograd_ ? winograd_.run(r) : conv_.run(r); }
+  void run(const kernel::Run& r) override { own_ ? own_->run(r) : conv_.run(r); }
   std::string_view implementation() const override {
-    return winograd_ ? Winograd::kName : conv_.implementation();
+    return way_ ? way_->name : conv_.implementation();
   }
 
  private:
   onednn::Primitive conv_;
-  Winograd winograd_;
+  const OwnWay* way_ = nullptr;
+  std::unique_ptr<OwnConvolution> own_;
 };
 
 void infer_grad(ir::Infer& c) {
@@ -92,7 +94,8 @@ class Conv2dGrad final : public kernel::Kernel {
     const Convolution g = conv2d_geometry(p, p.in("dout").shape);
     if (!p.has_out("dx")) p.input_as_is("w");  // what is not read may stay as it is
     if (!p.has_out("dw") && !p.has_out("dbias")) p.input_as_is("x");
-    Winograd::wanted(p, g) ? prepare_winograd(p, g) : prepare_onednn(p, g);
+    way_ = own_way(p, g);
+    way_ ? prepare_own(p, g) : prepare_onednn(p, g);
   }
 
   void run(const kernel::Run& r) override {
@@ -100,14 +103,14 @@ class Conv2dGrad final : public kernel::Kernel {
     if (pack_) pack_.run(r);
     if (data_) data_.run(r);
     if (weights_) weights_.run(r);
-    if (winograd_data_) winograd_data_.run(r);
-    if (winograd_weights_) winograd_weights_.run(r);
+    if (own_data_) own_data_->run(r);
+    if (own_weights_) own_weights_->run(r);
     if (partial_)
       channel_sums(*channels_, r.in<float>(masked_ ? masked_ : dout_), r.out<float>(partial_),
                    r.out<float>(dbias_));
   }
   std::string_view implementation() const override {
-    if (winograd_data_ || winograd_weights_) return Winograd::kName;
+    if (way_) return way_->name;
     return weights_ ? weights_.implementation() : data_.implementation();
   }
 
@@ -162,22 +165,21 @@ class Conv2dGrad final : public kernel::Kernel {
     return packed;
   }
 
-  void prepare_winograd(kernel::Prepare& p, const Convolution& g) {
-    const kernel::Slot dout = gradient(p, g, Winograd::activations());
+  void prepare_own(kernel::Prepare& p, const Convolution& g) {
+    const kernel::Slot dout = gradient(p, g, way_->activations);
     if (p.has_out("dx")) {
-      winograd_data_ = Winograd(p, ConvPass::kData, g);
-      winograd_data_.bind(p.output("dx", 0, Winograd::activations()),
-                          p.input("w", 0, Winograd::weights()), dout);
+      own_data_ = way_->make(p, ConvPass::kData, g, {});
+      own_data_->bind(p.output("dx", 0, way_->activations), p.input("w", 0, way_->weights), dout);
     }
     if (p.has_out("dw")) {
-      winograd_weights_ = Winograd(p, ConvPass::kWeights, g);
-      winograd_weights_.bind(p.input("x", 0, Winograd::activations()),
-                             p.output("dw", 0, Winograd::weights()), dout);
+      own_weights_ = way_->make(p, ConvPass::kWeights, g, {});
+      own_weights_->bind(p.input("x", 0, way_->activations), p.output("dw", 0, way_->weights),
+                         dout);
     } else if (p.has_out("dbias")) {
       p.input_as_is("x");
     }
     if (p.has_out("dbias")) {
-      channels_ = Channels::of(g.dst, Winograd::activations());
+      channels_ = Channels::of(g.dst, way_->activations);
       partial_ = p.scratch(static_cast<size_t>(Strips(*channels_).pieces() * channels_->padded()) *
                            sizeof(float));
       dbias_ = p.output("dbias");
@@ -205,7 +207,8 @@ class Conv2dGrad final : public kernel::Kernel {
   }
 
   onednn::Primitive pack_, data_, weights_;
-  Winograd winograd_data_, winograd_weights_;
+  const OwnWay* way_ = nullptr;
+  std::unique_ptr<OwnConvolution> own_data_, own_weights_;
   std::optional<Channels> channels_;
   kernel::Slot out_, dout_, masked_, partial_, dbias_;
   int64_t stored_ = 0;

@@ -2,12 +2,13 @@
 // addition. Written by the pass `fuse_conv_norm`; it has no gradient.
 //   out = act((conv2d(x, w) - mean) * inv_std * scale + bias + residual),
 //   inv_std = 1 / sqrt(variance + epsilon)
-// Factor and shift of each channel are applied while a result is in registers; behind Winograd's
-// algorithm, which cannot do that, in one sweep.
+// Factor and shift of each channel are applied while a result is in registers; behind
+// Winograd's algorithm and kernels of our own, which cannot do that, in one sweep.
 #include <cmath>
 
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/winograd.h"
+#include "fleetx/ops/channels.h"
+#include "fleetx/ops/own_convolution.h"
 
 namespace fleetx {
 namespace {
@@ -40,11 +41,8 @@ class Conv2dNorm final : public kernel::Kernel {
         mean_(p.input("mean")),
         variance_(p.input("variance")) {
     const Convolution g = conv2d_geometry(p, p.out("out").shape);
-    if (Winograd::wanted(p, g)) {
-      prepare_winograd(p, g);
-    } else {
-      prepare_onednn(p, g);
-    }
+    way_ = own_way(p, g);
+    way_ ? prepare_own(p, g) : prepare_onednn(p, g);
   }
 
   void run(const kernel::Run& r) override {
@@ -55,20 +53,19 @@ class Conv2dNorm final : public kernel::Kernel {
       shift[c] = static_cast<float>(r.in<float>(bias_)[c] -
                                     r.in<float>(mean_)[c] * inv_std * r.in<float>(scale_)[c]);
     }
-    winograd_ ? winograd_.run(r) : conv_.run(r);
+    own_ ? own_->run(r) : conv_.run(r);
     if (sweep_) sweep(r);
   }
   std::string_view implementation() const override {
-    return winograd_ ? Winograd::kName : conv_.implementation();
+    return way_ ? way_->name : conv_.implementation();
   }
 
  private:
-  void prepare_winograd(kernel::Prepare& p, const Convolution& g) {
-    const Layout layout = Winograd::activations();
-    winograd_ = Winograd(p, ConvPass::kForward, g);
-    out_ = p.output("out", 0, layout);
-    winograd_.bind(p.input("x", 0, layout), p.input("w", 0, Winograd::weights()), out_);
-    prepare_sweep(p, g, layout);
+  void prepare_own(kernel::Prepare& p, const Convolution& g) {
+    own_ = way_->make(p, ConvPass::kForward, g, {});
+    out_ = p.output("out", 0, way_->activations);
+    own_->bind(p.input("x", 0, way_->activations), p.input("w", 0, way_->weights), out_);
+    prepare_sweep(p, g, way_->activations);
   }
 
   void prepare_onednn(kernel::Prepare& p, const Convolution& g) {
@@ -140,7 +137,8 @@ class Conv2dNorm final : public kernel::Kernel {
   kernel::Slot scale_, bias_, mean_, variance_, factor_, shift_, out_, residual_;
   std::optional<Channels> sweep_;
   onednn::Primitive conv_;
-  Winograd winograd_;
+  const OwnWay* way_ = nullptr;
+  std::unique_ptr<OwnConvolution> own_;
 };
 
 FLEETX_OP(conv2d_norm)

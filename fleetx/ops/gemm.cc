@@ -18,6 +18,8 @@ void add_to_rows(const float* bias, float* c, int64_t rows, int64_t columns, int
   });
 }
 
+amx::Product by_tiles(const Gemm& g) { return {g.rows, g.inner, g.columns, g.alpha, g.accumulate}; }
+
 }  // namespace
 
 void Gemm::prepare() {
@@ -26,19 +28,23 @@ void Gemm::prepare() {
 }
 
 void Gemm::run(const float* a, const float* b, float* c, const float* bias) const {
-  if (amx::wanted(*this)) return amx::run(*this, a, b, c, bias);
   const auto stride = [](int64_t given, int64_t dense) { return given > 0 ? given : dense; };
+  const int64_t row_a = stride(stride_a, transpose_a ? rows : inner),
+                row_b = stride(stride_b, transpose_b ? inner : columns),
+                row_c = stride(stride_c, columns);
+  if (const amx::Product tiles = by_tiles(*this); tiles.wanted())
+    return tiles.run({a, {transpose_a ? 1 : row_a}, {transpose_a ? row_a : 1}},
+                     {b, {transpose_b ? row_b : 1}, {transpose_b ? 1 : row_b}}, {c, {row_c}, {1}},
+                     bias);
   const dnnl_status_t status =
       dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, inner, alpha, a,
-                 stride(stride_a, transpose_a ? rows : inner), b,
-                 stride(stride_b, transpose_b ? inner : columns), accumulate ? 1.0f : 0.0f, c,
-                 stride(stride_c, columns));
+                 row_a, b, row_b, accumulate ? 1.0f : 0.0f, c, row_c);
   FLEETX_CHECK(status == dnnl_success, "sgemm failed with status ", status);
-  if (bias) add_to_rows(bias, c, rows, columns, stride(stride_c, columns));
+  if (bias) add_to_rows(bias, c, rows, columns, row_c);
 }
 
 std::string_view Gemm::implementation() const {
-  return amx::wanted(*this) ? "own:amx_bf16x3" : "sgemm";
+  return by_tiles(*this).wanted() ? "own:amx_bf16x3" : "sgemm";
 }
 
 }  // namespace fleetx

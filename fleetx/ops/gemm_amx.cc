@@ -40,16 +40,33 @@ Workspace& workspace() {
   return *static_cast<Workspace*>(memory.data());
 }
 
-// A matrix as lines: one of the strides is 1.
+// Walks along an axis.
+class Cursor {
+ public:
+  Cursor(const Axis& axis, int64_t i)
+      : axis_(axis), offset_(axis.offset(i)), left_(axis.run - i % axis.run) {}
+  int64_t offset() const { return offset_; }
+  void next() {
+    offset_ += axis_.stride;
+    if (--left_ > 0) return;
+    offset_ += axis_.jump - axis_.run * axis_.stride;
+    left_ = axis_.run;
+  }
+
+ private:
+  const Axis& axis_;
+  int64_t offset_, left_;
+};
+
+// A part of an operand.
 struct Lines {
-  const float* data;
-  int64_t line_stride, inner_stride;
+  const Operand& of;
+  int64_t first_line, first_inner;
   int64_t lines, inner;  // zero is read behind them
 
-  bool adjacent_inner() const { return inner_stride == 1; }
+  bool adjacent_inner() const { return of.inner.stride == 1; }
   Lines from(int64_t line, int64_t k) const {
-    return {data + line * line_stride + k * inner_stride, line_stride, inner_stride, lines - line,
-            inner - k};
+    return {of, first_line + line, first_inner + k, lines - line, inner - k};
   }
 };
 
@@ -81,11 +98,14 @@ FLEETX_AMX void pack_along(const Lines& x, Bf16* tile) {
   const __m512i odd =
       _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
                        25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-  for (int64_t line = 0; line < kLines; ++line, tile += kInner) {
+  const float *left = x.of.data + x.of.inner.offset(x.first_inner),
+              *right = x.of.data + x.of.inner.offset(x.first_inner + 16);
+  Cursor at(x.of.line, x.first_line);
+  for (int64_t line = 0; line < kLines; ++line, tile += kInner, at.next()) {
     const bool there = line < x.lines;
-    const float* from = x.data + (there ? line * x.line_stride : 0);
-    const Parts p = split(_mm512_maskz_loadu_ps(first(there ? x.inner : 0), from));
-    const Parts q = split(_mm512_maskz_loadu_ps(first(there ? x.inner - 16 : 0), from + 16));
+    const Parts p = split(_mm512_maskz_loadu_ps(first(there ? x.inner : 0), left + at.offset()));
+    const Parts q =
+        split(_mm512_maskz_loadu_ps(first(there ? x.inner - 16 : 0), right + at.offset()));
     for (int i = 0; i < kParts; ++i)
       _mm512_store_si512(tile + i * kPart, _mm512_permutex2var_epi16(p.part[i], odd, q.part[i]));
   }
@@ -93,11 +113,14 @@ FLEETX_AMX void pack_along(const Lines& x, Bf16* tile) {
 
 // Where lines are adjacent: [pair of inner elements][line][2].
 FLEETX_AMX void pack_across(const Lines& x, Bf16* tile) {
+  const float* data = x.of.data + x.of.line.offset(x.first_line);
+  Cursor at(x.of.inner, x.first_inner);
   for (int64_t k = 0; k < kInner; k += 2, tile += 2 * kLines) {
     const auto load = [&](int64_t inner) FLEETX_AMX {
-      const bool there = inner < x.inner;
-      return _mm512_maskz_loadu_ps(first(there ? x.lines : 0),
-                                   x.data + (there ? inner * x.inner_stride : 0));
+      const __m512 values =
+          _mm512_maskz_loadu_ps(first(inner < x.inner ? x.lines : 0), data + at.offset());
+      at.next();
+      return values;
     };
     const Parts p = split(load(k)), q = split(load(k + 1));
     for (int i = 0; i < kParts; ++i)
@@ -168,11 +191,11 @@ FLEETX_AMX inline void multiply_add() {
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// 32x32 floats.
+// 32x32 floats, the right half of which may stand elsewhere.
 template <class T>
 struct Square {
   T* data = nullptr;
-  int64_t stride = 0;
+  int64_t stride = 0, right = kLines;
 };
 
 // c = start + 32 rows of a by 32 columns of b. A stride of 0 starts all rows alike.
@@ -182,9 +205,9 @@ FLEETX_AMX __attribute__((noinline)) void multiply(const Bf16* a, const Bf16* b,
   if (start.data) {
     const float* lower = start.data + kLines * start.stride;
     _tile_loadd(0, start.data, start.stride * 4);
-    _tile_loadd(1, start.data + kLines, start.stride * 4);
+    _tile_loadd(1, start.data + start.right, start.stride * 4);
     _tile_loadd(2, lower, start.stride * 4);
-    _tile_loadd(3, lower + kLines, start.stride * 4);
+    _tile_loadd(3, lower + start.right, start.stride * 4);
   } else {
     _tile_zero(0);
     _tile_zero(1);
@@ -209,46 +232,52 @@ FLEETX_AMX __attribute__((noinline)) void multiply(const Bf16* a, const Bf16* b,
   }
   float* lower = c.data + kLines * c.stride;
   _tile_stored(0, c.data, c.stride * 4);
-  _tile_stored(1, c.data + kLines, c.stride * 4);
+  _tile_stored(1, c.data + c.right, c.stride * 4);
   _tile_stored(2, lower, c.stride * 4);
-  _tile_stored(3, lower + kLines, c.stride * 4);
+  _tile_stored(3, lower + c.right, c.stride * 4);
   asm volatile("" : : : "memory");
 }
 
-// c = or += alpha * sums + bias, for `rows` by `columns` of them.
-FLEETX_AMX void write(Square<const float> sums, const float* bias, float alpha, bool add,
-                      Square<float> c, int64_t rows, int64_t columns) {
-  const __m512 factor = _mm512_set1_ps(alpha);
-  for (int64_t left = 0; left < kSide; left += kLines) {
-    const __mmask16 there = first(columns - left);
-    const __m512 shift = bias ? _mm512_maskz_loadu_ps(there, bias + left) : _mm512_setzero_ps();
-    for (int64_t row = 0; row < rows; ++row) {
-      float* to = c.data + row * c.stride + left;
-      const __m512 old = add ? _mm512_maskz_loadu_ps(there, to) : shift;
-      const __m512 sum = _mm512_load_ps(sums.data + row * sums.stride + left);
-      _mm512_mask_storeu_ps(to, there, _mm512_fmadd_ps(sum, factor, old));
-    }
-  }
-}
-
 struct Target {
-  Square<float> c;
+  const Result& c;
   const float* bias;  // null with add
   float alpha;
   bool add;
 };
 
+// c = or += alpha * sums + bias for the `height` by `width` places of c at (i, j).
+FLEETX_AMX void write(const float* sums, const Target& t, int64_t i, int64_t j, int64_t height,
+                      int64_t width) {
+  const __m512 factor = _mm512_set1_ps(t.alpha);
+  for (int64_t left = 0; left < width; left += kLines) {
+    const __mmask16 there = first(width - left);
+    const __m512 shift =
+        t.bias ? _mm512_maskz_loadu_ps(there, t.bias + j + left) : _mm512_setzero_ps();
+    float* column = t.c.data + t.c.column.offset(j + left);
+    Cursor at(t.c.row, i);
+    for (int64_t row = 0; row < height; ++row, at.next()) {
+      float* to = column + at.offset();
+      const __m512 old = t.add ? _mm512_maskz_loadu_ps(there, to) : shift;
+      const __m512 sum = _mm512_load_ps(sums + row * kSide + left);
+      _mm512_mask_storeu_ps(to, there, _mm512_fmadd_ps(sum, factor, old));
+    }
+  }
+}
+
 // c = or += alpha * a * b + bias for the `height` by `width` places of c at (i, j).
 FLEETX_AMX void make(const Bf16* a, const Bf16* b, int64_t steps, const Target& t, int64_t i,
                      int64_t j, int64_t height, int64_t width, float* sums) {
-  const Square<float> to{t.c.data + i * t.c.stride + j, t.c.stride};
-  const float* bias = t.bias ? t.bias + j : nullptr;
-  if (height == kSide && width == kSide && t.alpha == 1.0f) {
-    multiply(a, b, steps,
-             t.add ? Square<const float>{to.data, to.stride} : Square<const float>{bias, 0}, to);
+  const bool one_run = t.c.row.run - i % t.c.row.run >= kSide;
+  if (height == kSide && width == kSide && one_run && t.alpha == 1.0f) {
+    const Axis& column = t.c.column;
+    const Square<float> to{t.c.data + t.c.row.offset(i) + column.offset(j), t.c.row.stride,
+                           column.offset(j + kLines) - column.offset(j)};
+    const Square<const float> start = t.add ? Square<const float>{to.data, to.stride, to.right}
+                                            : Square<const float>{t.bias ? t.bias + j : nullptr};
+    multiply(a, b, steps, start, to);
   } else {
     multiply(a, b, steps, {}, {sums, kSide});
-    write({sums, kSide}, bias, t.alpha, t.add, to, height, width);
+    write(sums, t, i, j, height, width);
   }
 }
 
@@ -258,7 +287,7 @@ int64_t piece(int64_t n, int64_t most, int64_t unit) {
   return ((n + pieces - 1) / pieces + unit - 1) / unit * unit;
 }
 
-// What one thread does: `a` has as many rows, `b` as many columns as c.
+// What one thread does: the places of c that belong to the lines of a and b.
 FLEETX_AMX void product(const Lines& a, const Lines& b, const Target& c) {
   if (a.lines <= 0 || b.lines <= 0) return;  // more threads than parts
   const TileConfig config;
@@ -266,26 +295,32 @@ FLEETX_AMX void product(const Lines& a, const Lines& b, const Target& c) {
   _tile_loadconfig(&config);
   Workspace& w = workspace();
   const int64_t inner = piece(a.inner, kMaxInner, kInner);
-  const int64_t rows = piece(a.lines, kRows / inner / kSide * kSide, kSide);
-  // Where all of a fits in that cache, b passes through it instead.
-  const int64_t columns =
-      rows * inner <= kColumns ? kSide : piece(b.lines, kColumns / inner / kSide * kSide, kSide);
+  const int64_t in_cache = kColumns / inner / kSide * kSide;  // lines
+  int64_t rows = piece(a.lines, kRows / inner / kSide * kSide, kSide);
+  int64_t columns = piece(b.lines, in_cache, kSide);
+  // Where all of b or a fits in that cache, the other one passes through it.
+  if (columns >= b.lines) {
+    rows = kSide;
+  } else if (rows >= a.lines && rows <= in_cache) {
+    columns = kSide;
+  }
   for (int64_t k = 0; k < a.inner; k += inner) {
     const int64_t steps = (std::min(inner, a.inner - k) + kInner - 1) / kInner;
     const int64_t packed = steps * kStep / kSide;  // of one line
-    const Target target = k == 0 ? c : Target{c.c, nullptr, c.alpha, true};
+    const Target target{c.c, k == 0 ? c.bias : nullptr, c.alpha, k > 0 || c.add};
     for (int64_t top = 0; top < a.lines; top += rows) {
       const int64_t bottom = std::min(top + rows, a.lines);
       for (int64_t i = top; i < bottom; i += kSide)
         pack<As::kRows>(a.from(i, k), steps, w.a + (i - top) * packed);
       for (int64_t left = 0; left < b.lines; left += columns) {
         const int64_t right = std::min(left + columns, b.lines);
-        for (int64_t j = left; j < right; j += kSide)
+        for (int64_t j = left; j < right && (top == 0 || columns < b.lines); j += kSide)
           pack<As::kColumns>(b.from(j, k), steps, w.b + (j - left) * packed);
         for (int64_t i = top; i < bottom; i += kSide)
           for (int64_t j = left; j < right; j += kSide)
-            make(w.a + (i - top) * packed, w.b + (j - left) * packed, steps, target, i, j,
-                 std::min(kSide, bottom - i), std::min(kSide, right - j), w.sums);
+            make(w.a + (i - top) * packed, w.b + (j - left) * packed, steps, target,
+                 a.first_line + i, b.first_line + j, std::min(kSide, bottom - i),
+                 std::min(kSide, right - j), w.sums);
       }
     }
   }
@@ -299,27 +334,18 @@ bool has_tiles() {
 
 }  // namespace
 
-bool wanted(const Gemm& g) {
-  return has_tiles() && g.rows >= 64 && g.columns >= 64 && g.inner >= 64;
-}
+bool Product::wanted() const { return has_tiles() && rows >= 64 && columns >= 64 && inner >= 64; }
 
 void prepare() {
   const int threads = num_threads();
   if (has_tiles()) parallel_parts(threads, threads, [](int, int64_t, int64_t) { workspace(); });
 }
 
-void run(const Gemm& g, const float* a, const float* b, float* c, const float* bias) {
-  const auto stride = [](int64_t given, int64_t dense) { return given > 0 ? given : dense; };
-  const int64_t stride_a = stride(g.stride_a, g.transpose_a ? g.rows : g.inner);
-  const int64_t stride_b = stride(g.stride_b, g.transpose_b ? g.inner : g.columns);
-  const int64_t stride_c = stride(g.stride_c, g.columns);
-  const Lines rows{a, g.transpose_a ? 1 : stride_a, g.transpose_a ? stride_a : 1, g.rows, g.inner};
-  const Lines columns{b, g.transpose_b ? stride_b : 1, g.transpose_b ? 1 : stride_b, g.columns,
-                      g.inner};
+void Product::run(const Operand& a, const Operand& b, const Result& c, const float* bias) const {
   // Each thread makes a part of c and packs what it reads: parts with the least border are best.
-  const int threads = parts_for(g.rows * g.columns * g.inner, kGrain);
+  const int threads = parts_for(rows * columns * inner, kGrain);
   int64_t down = 1;
-  const auto border = [&](int64_t d) { return g.rows / d + g.columns / (threads / d); };
+  const auto border = [&](int64_t d) { return rows / d + columns / (threads / d); };
   for (int64_t d = 2; d <= threads; ++d)
     if (threads % d == 0 && border(d) < border(down)) down = d;
   const int64_t across = threads / down;
@@ -327,16 +353,11 @@ void run(const Gemm& g, const float* a, const float* b, float* c, const float* b
     return std::min(n, (n + kSide - 1) / kSide * part / parts * kSide);
   };
   parallel_parts(threads, threads, [&](int part, int64_t, int64_t) {
-    const int64_t top = cut(g.rows, part / across, down);
-    const int64_t left = cut(g.columns, part % across, across);
-    Lines my_rows = rows.from(top, 0), my_columns = columns.from(left, 0);
-    my_rows.lines = cut(g.rows, part / across + 1, down) - top;
-    my_columns.lines = cut(g.columns, part % across + 1, across) - left;
-    product(my_rows, my_columns,
-            {{c + top * stride_c + left, stride_c},
-             bias ? bias + left : nullptr,
-             g.alpha,
-             g.accumulate});
+    const int64_t top = cut(rows, part / across, down);
+    const int64_t left = cut(columns, part % across, across);
+    product({a, top, 0, cut(rows, part / across + 1, down) - top, inner},
+            {b, left, 0, cut(columns, part % across + 1, across) - left, inner},
+            {c, bias, alpha, accumulate});
   });
 }
 

@@ -9,15 +9,44 @@
 // result does not depend on the number of threads. Infinite values give NaN.
 #pragma once
 
-#include "fleetx/ops/gemm.h"
+#include <cstdint>
 
 namespace fleetx::amx {
 
-// Whether this CPU has tiles, and the product is large enough for packing to pay.
-bool wanted(const Gemm& g);
+// Where the elements of a dimension stand: runs of `run` of them, `stride` apart; from one run to
+// the next it is `jump`.
+struct Axis {
+  int64_t stride, run = INT64_MAX, jump = 0;
+
+  int64_t offset(int64_t i) const { return i / run * jump + i % run * stride; }
+};
+
+// A factor: lines are rows of a or columns of b, and run along the inner dimension of the product.
+// One of the strides is 1, with runs of a multiple of 16.
+struct Operand {
+  const float* data;
+  Axis line, inner;
+};
+
+// Columns have stride 1 and runs of a multiple of 16.
+struct Result {
+  float* data;
+  Axis row, column;
+};
+
+// c [rows, columns] = or += alpha * a * b + bias.
+struct Product {
+  int64_t rows, inner, columns;
+  float alpha = 1.0f;
+  bool accumulate = false;
+
+  // Whether this CPU has tiles, and the product is large enough for packing to pay.
+  bool wanted() const;
+  // bias [columns] may be null, and must be where the product accumulates.
+  void run(const Operand& a, const Operand& b, const Result& c, const float* bias = nullptr) const;
+};
+
 // Gives the threads their memory for packing.
 void prepare();
-// bias may be null, and must be where g accumulates.
-void run(const Gemm& g, const float* a, const float* b, float* c, const float* bias = nullptr);
 
 }  // namespace fleetx::amx

@@ -179,9 +179,9 @@ int64_t plane_of(int64_t floats) { return round_up(floats, 1024) + 16; }
 
 }  // namespace
 
-bool Winograd::wanted(const kernel::Prepare& p, const Convolution& c) {
-  return cpu::best_isa() == cpu::Isa::kAvx2 && !p.without().layout && !p.without().winograd &&
-         winograd_pays(c) && c.pad_before[0] <= 2 && c.pad_before[1] <= 2;
+bool Winograd::wanted(const Convolution& c) {
+  return cpu::best_isa() == cpu::Isa::kAvx2 && winograd_pays(c) && c.pad_before[0] <= 2 &&
+         c.pad_before[1] <= 2;
 }
 
 Winograd::Winograd(kernel::Prepare& p, ConvPass pass, const Convolution& c,
@@ -209,13 +209,6 @@ Winograd::Winograd(kernel::Prepare& p, ConvPass pass, const Convolution& c,
   const auto floats = [&](int64_t n) { return p.scratch(static_cast<size_t>(n) * sizeof(float)); };
   squares_ = floats(copies * kPoints * (v_plane_ + m_plane_));
   transformed_weights_ = floats(kPoints * u_plane_);
-}
-
-void Winograd::bind(kernel::Slot src, kernel::Slot weights, kernel::Slot dst, kernel::Slot bias) {
-  src_ = src;
-  weights_ = weights;
-  dst_ = dst;
-  bias_ = bias;
 }
 
 void Winograd::run(const kernel::Run& r) const {

@@ -10,26 +10,17 @@
 #pragma once
 
 #include "fleetx/ops/channels.h"
-#include "fleetx/ops/convolution.h"
+#include "fleetx/ops/own_convolution.h"
 
 namespace fleetx {
 
-class Winograd {
+class Winograd final : public OwnConvolution {
  public:
-  // Activations are nChw8c, weights OIhw8i8o.
-  static Layout activations() { return {{0, 1, 2, 3}, {{1, 8}}}; }
-  static Layout weights() { return {{0, 1, 2, 3}, {{1, 8}, {0, 8}}}; }
-  static constexpr std::string_view kName = "own:wino_4x3";
-  // Where it is the fastest way.
-  static bool wanted(const kernel::Prepare& p, const Convolution& c);
+  static constexpr int64_t kBlock = 8;  // channels that stand together
+  static bool wanted(const Convolution& c);
 
-  Winograd() = default;
-  Winograd(kernel::Prepare& p, ConvPass pass, const Convolution& c,
-           const ConvOptions& options = {});
-  // src, weights and dst of the convolution, whichever of them is the result.
-  void bind(kernel::Slot src, kernel::Slot weights, kernel::Slot dst, kernel::Slot bias = {});
-  void run(const kernel::Run& r) const;
-  explicit operator bool() const { return threads_ > 0; }
+  Winograd(kernel::Prepare& p, ConvPass pass, const Convolution& c, const ConvOptions& options);
+  void run(const kernel::Run& r) const override;
 
  private:
   struct Plane {
@@ -50,9 +41,9 @@ class Winograd {
   void write_tile(const float* m, int64_t block, const Tile& at, const Vector8& shift,
                   float* out) const;
 
-  ConvPass pass_ = ConvPass::kForward;
-  int threads_ = 0;
-  bool relu_ = false;
+  ConvPass pass_;
+  int threads_;
+  bool relu_;
   Plane from_{}, to_{};  // where the 6x6 squares are, and the 4x4 ones
   int64_t pad_top_ = 0, pad_left_ = 0;
   int64_t outputs_ = 0;                         // channels of `to`, without padding
@@ -61,7 +52,7 @@ class Winograd {
   // Squares are kept element by element: floats from one to the next, of the data, the products and
   // the weights.
   int64_t v_plane_ = 0, m_plane_ = 0, u_plane_ = 0;
-  kernel::Slot src_, weights_, dst_, bias_, transformed_weights_, squares_;
+  kernel::Slot transformed_weights_, squares_;
 };
 
 }  // namespace fleetx

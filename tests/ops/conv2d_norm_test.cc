@@ -65,6 +65,7 @@ const AddCases cases("conv2d_norm", [](Cases& c) {
   c.add(make_case("plain", {{2, 3, 5, 6}, {4, 3, 3, 3}}));
   c.add(make_case("relu", {{2, 16, 7, 7}, {32, 16, 1, 1}, 1, 0, false, "relu"}));
   c.add(make_case("residual", {{2, 16, 7, 7}, {32, 16, 1, 1}, 1, 0, true, "relu"}));
+  c.add(make_case("tiles", {{3, 128, 13, 14}, {144, 128, 1, 1}, 1, 0, true, "relu"}));
   c.add(make_case("odd_channels", {{2, 7, 9, 8}, {19, 7, 3, 3}, 2, 1, true}));
   c.add(make_case("winograd", {{4, 32, 16, 17}, {40, 32, 3, 3}, 1, 1, false, "relu"}));
   c.add(make_case("winograd_residual", {{4, 32, 16, 17}, {40, 32, 3, 3}, 1, 1, true, "relu"}));

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "fleetx/ir/builder.h"
 #include "tests/support/op_case.h"
 
@@ -74,6 +76,8 @@ const AddCases cases("conv2d", [](Cases& c) {
     c.add(only_gradients_of(whole, "only_d" + slot, {slot}));
   c.add(make_case("one_by_one", {.x = {2, 16, 5, 5}, .w = {32, 16, 1, 1}}));
   c.add(
+      make_case("one_by_one_tiles", {.x = {3, 128, 13, 14}, .w = {144, 128, 1, 1}, .bias = true}));
+  c.add(
       make_case("one_by_one_stride", {.x = {2, 32, 7, 7}, .w = {64, 32, 1, 1}, .stride = {2, 2}}));
   c.add(make_case("three", {.x = {2, 16, 7, 7}, .w = {16, 16, 3, 3}, .padding = {1, 1, 1, 1}}));
   c.add(make_case(
@@ -122,7 +126,17 @@ const AddCases cases("conv2d", [](Cases& c) {
              {.x = {16, 64, 56, 56}, .w = {64, 64, 3, 3}, .padding = {1, 1, 1, 1}}));
   c.add(perf("resnet_14x14.perf",
              {.x = {16, 256, 14, 14}, .w = {256, 256, 3, 3}, .padding = {1, 1, 1, 1}}));
-  c.add(perf("resnet_1x1.perf", {.x = {16, 1024, 14, 14}, .w = {256, 1024, 1, 1}}));
+  for (const auto& [in, out, side] : {std::array<int64_t, 3>{64, 64, 56},
+                                      {64, 256, 56},
+                                      {256, 64, 56},
+                                      {128, 512, 28},
+                                      {512, 128, 28},
+                                      {256, 1024, 14},
+                                      {1024, 256, 14},
+                                      {512, 2048, 7},
+                                      {2048, 512, 7}})
+    c.add(perf(str("resnet_1x1_", in, "_", out, ".perf"),
+               {.x = {16, in, side, side}, .w = {out, in, 1, 1}}));
 });
 
 // What a wrong call says.
