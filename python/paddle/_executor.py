@@ -1,5 +1,6 @@
 """Scopes, places and the executor."""
 import contextlib
+import time
 import warnings
 
 import numpy
@@ -388,12 +389,46 @@ class Executor:
         feed = {k: numpy.asarray(v) for k, v in _feed_of(program, feed).items()}
         return self._exe.plan_table(program.ir, scope.native, feed, _fetch_names(fetch_list))
 
-    def train_from_dataset(self, *args, **kwargs):
-        from paddle._refuse import refuse
-        raise refuse("Executor.train_from_dataset", "a loop over paddle.io.DataLoader and Executor.run",
-                     "data sets that feed threads belong to parameter-server training, which is not built yet")
+    def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100, fetch_handler=None):
+        """Runs a program once per batch of a data set; prints fetch_list every print_period batches. Gives nothing
+        back. `thread`: the cores work together on every batch."""
+        if dataset is None or not hasattr(dataset, "feeds"):
+            raise TypeError("train_from_dataset needs a dataset: paddle.distributed.QueueDataset or InMemoryDataset")
+        fetch_list = _graph.as_list(fetch_list)
+        labels = list(fetch_info) if fetch_info else _fetch_names(fetch_list)
+        if len(labels) != len(fetch_list):
+            raise ValueError(f"fetch_info has {len(labels)} texts for {len(fetch_list)} variables of fetch_list")
+        for number, feed in enumerate(dataset.feeds()):
+            values = self.run(program, feed, fetch_list if number % print_period == 0 else None, scope=scope)
+            if values:
+                print(f"batch {number}: " + ", ".join(f"{n}={v}" for n, v in zip(labels, values)), flush=True)
+            if fetch_handler is not None:
+                fetch_handler._offer(scope if scope is not None else _scope)
 
     infer_from_dataset = train_from_dataset
+
+
+class FetchHandler:
+    """Define handler(res_dict): train_from_dataset calls it every period_secs with the values of var_dict, variables
+    that live from step to step."""
+
+    def __init__(self, var_dict=None, period_secs=60):
+        if not var_dict:
+            raise ValueError("FetchHandler: var_dict must name at least one variable")
+        self.var_dict, self.period_secs = var_dict, period_secs
+        self._next = time.monotonic() + period_secs
+
+    def handler(self, res_dict):
+        for name, value in res_dict.items():
+            print(f"{name}: {value}", flush=True)
+
+    def _offer(self, scope):
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + self.period_secs
+        found = {key: scope.find_var(v if isinstance(v, str) else v.name) for key, v in self.var_dict.items()}
+        self.handler({key: None if v is None else v.get_tensor().numpy() for key, v in found.items()})
 
 
 def cpu_places(device_count=None):

@@ -7,6 +7,8 @@ import numpy
 from paddle._graph import Variable as Variable
 from paddle._graph import emit as emit
 from paddle.distributed import fleet as fleet
+from paddle.distributed.fleet.dataset import InMemoryDataset as InMemoryDataset
+from paddle.distributed.fleet.dataset import QueueDataset as QueueDataset
 
 class ParallelEnv:
     @property

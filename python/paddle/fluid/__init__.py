@@ -40,13 +40,21 @@ def memory_optimize(*args, **kwargs):
 release_memory = memory_optimize
 
 _SERVERS = "parameter-server training is not built yet; nearest: paddle.distributed.fleet with is_collective=True"
-__getattr__ = _refuse.getter(__name__, {
+_refused = _refuse.getter(__name__, {
     "dygraph": "static programs: Executor.run", "enable_dygraph": "static programs", "enable_imperative": "static programs",
-    "ParallelExecutor": "CompiledProgram, and fleetrun for several workers", "DatasetFactory": "io.DataLoader.from_generator",
+    "ParallelExecutor": "CompiledProgram, and fleetrun for several workers",
     "contrib": "fleet.DistributedStrategy", "profiler": "the environment variable FLEETX_PROFILE=1",
     "DistributeTranspiler": _SERVERS, "evaluator": "metrics", "debugger": "print(program)",
     "install_check": "paddle.utils.run_check()", "LoDTensorArray": "lists", "trainer_desc": "nothing",
     "create_random_int_lodtensor": "numpy.random.randint"},
-    lazy={"incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "reader": "paddle.io",
+    lazy={"incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "dataset": "paddle.fluid.dataset",
+          "reader": "paddle.io",
           "lod_tensor": "paddle.fluid",
           "transpiler": "paddle.fluid.transpiler"})
+
+
+def __getattr__(name):
+    if name == "DatasetFactory":
+        from paddle.distributed.fleet.dataset import DatasetFactory
+        return DatasetFactory
+    return _refused(name)

@@ -1,1 +1,1 @@
-from paddle._executor import Executor, global_scope, scope_guard  # noqa: F401
+from paddle._executor import Executor, FetchHandler, global_scope, scope_guard  # noqa: F401

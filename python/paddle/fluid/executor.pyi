@@ -5,5 +5,6 @@ from typing import Any
 import numpy
 
 from paddle._executor import Executor as Executor
+from paddle._executor import FetchHandler as FetchHandler
 from paddle._executor import global_scope as global_scope
 from paddle._executor import scope_guard as scope_guard

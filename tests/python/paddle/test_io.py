@@ -295,3 +295,34 @@ def test_programs_are_saved_by_paddle_save(tmp_path):
     assert (out == 2).all()
     with pytest.raises(ValueError, match="must end in .pdmodel"):
         paddle.save(static.default_main_program(), str(tmp_path / "net"))
+
+
+def test_local_files(tmp_path):
+    from paddle.distributed.fleet.utils.fs import FSFileExistsError, HDFSClient, LocalFS
+    fs, a, b = LocalFS(), str(tmp_path / "a"), str(tmp_path / "b")
+    fs.mkdirs(a)
+    fs.touch(b)
+    assert fs.ls_dir(str(tmp_path)) == (["a"], ["b"]) and fs.is_dir(a) and fs.is_file(b)
+    with pytest.raises(FSFileExistsError):
+        fs.mv(a, b)
+    fs.mv(a, b, overwrite=True)
+    assert fs.list_dirs(str(tmp_path)) == ["b"]
+    fs.delete(b)
+    assert not fs.is_exist(b)
+    with pytest.raises(NotImplementedError, match="HDFS is not here; nearest: LocalFS"):
+        HDFSClient("/opt/hadoop", {})
+
+
+def test_inference_beside_training(tmp_path):
+    from paddle.distributed.fleet.utils.ps_util import DistributedInfer
+    y = static.nn.fc(static.data("x", [None, 2], "float32"), 1)
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    fluid.io.save_persistables(exe, str(tmp_path))
+    feed = {"x": np.ones((1, 2), "float32")}
+    before, = exe.run(feed=feed, fetch_list=[y])
+    with static.scope_guard(static.Scope()):
+        infer = DistributedInfer(static.default_main_program(), static.default_startup_program())
+        infer.init_distributed_infer_env(exe, dirname=str(tmp_path))
+        after, = exe.run(infer.get_dist_infer_program(), feed=feed, fetch_list=[y])
+    assert before == after

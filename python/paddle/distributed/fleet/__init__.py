@@ -9,16 +9,17 @@ from paddle.distributed.fleet.api import (UtilBase, _final_strategy, _get_applie
                                           save_persistables, server_endpoints, server_index, server_num, set_lr, shrink,
                                           split_files, stop_worker, util, worker_endpoints, worker_index, worker_num)
 from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker  # noqa: F401
+from paddle.distributed.fleet.data_generator import (DataGenerator, MultiSlotDataGenerator,  # noqa: F401
+                                                     MultiSlotStringDataGenerator)
+from paddle.distributed.fleet.dataset import DatasetBase, InMemoryDataset, QueueDataset  # noqa: F401
 from paddle.distributed.fleet.strategy import DistributedStrategy  # noqa: F401
 from paddle.distributed.fleet import api as _api
 
 _PROGRAMS = {"main_program": _api.main_program, "startup_program": _api.startup_program}
-_SERVERS = "paddle.io.DataLoader.from_generator; data generators feed parameter-server training, which is not built yet"
 _refused = _refuse.getter(__name__, {
-    "MultiSlotDataGenerator": _SERVERS, "MultiSlotStringDataGenerator": _SERVERS, "DatasetBase": _SERVERS,
     "CommunicateTopology": "nothing", "HybridCommunicateGroup": "nothing", "get_hybrid_communicate_group": "worker_num",
-    "distributed_scaler": "DistributedStrategy().amp", "meta_parallel": "nothing", "data_generator": _SERVERS,
-    "InMemoryDataset": _SERVERS, "QueueDataset": _SERVERS, "Fleet": "the functions of this module"},
+    "distributed_scaler": "DistributedStrategy().amp", "meta_parallel": "nothing",
+    "Fleet": "the functions of this module"},
     lazy={"metrics": "paddle.distributed.fleet.metrics", "utils": "paddle.distributed.fleet.utils",
           "launch": "paddle.distributed.launch"})
 

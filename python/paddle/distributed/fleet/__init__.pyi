@@ -6,6 +6,8 @@ import numpy
 
 from paddle.distributed.fleet import api as api
 from paddle.distributed.fleet import base as base
+from paddle.distributed.fleet import data_generator as data_generator
+from paddle.distributed.fleet import dataset as dataset
 from paddle.distributed.fleet import optimizer as optimizer
 from paddle.distributed.fleet import strategy as strategy
 from paddle.distributed.fleet.api import UtilBase as UtilBase
@@ -41,4 +43,10 @@ from paddle.distributed.fleet.api import worker_num as worker_num
 from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker as PaddleCloudRoleMaker
 from paddle.distributed.fleet.base.role_maker import Role as Role
 from paddle.distributed.fleet.base.role_maker import UserDefinedRoleMaker as UserDefinedRoleMaker
+from paddle.distributed.fleet.data_generator import DataGenerator as DataGenerator
+from paddle.distributed.fleet.data_generator import MultiSlotDataGenerator as MultiSlotDataGenerator
+from paddle.distributed.fleet.data_generator import MultiSlotStringDataGenerator as MultiSlotStringDataGenerator
+from paddle.distributed.fleet.dataset import DatasetBase as DatasetBase
+from paddle.distributed.fleet.dataset import InMemoryDataset as InMemoryDataset
+from paddle.distributed.fleet.dataset import QueueDataset as QueueDataset
 from paddle.distributed.fleet.strategy import DistributedStrategy as DistributedStrategy

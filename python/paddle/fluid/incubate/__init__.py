@@ -1,6 +1,4 @@
 from paddle.fluid.incubate import fleet  # noqa: F401
 from paddle import _refuse
 
-__getattr__ = _refuse.getter(__name__, {
-    "data_generator": "paddle.io.DataLoader.from_generator; data generators feed parameter-server training, which is not "
-                      "built yet"})
+__getattr__ = _refuse.getter(__name__, {}, lazy={"data_generator": "paddle.fluid.incubate.data_generator"})

@@ -1,6 +1,5 @@
 from paddle import _refuse
+from paddle.distributed.fleet.utils.fs import HDFSClient, LocalFS  # noqa: F401
 
-__getattr__ = _refuse.getter(__name__, {
-    "recompute": "DistributedStrategy().recompute", "LocalFS": "the module os", "HDFSClient": "fleetx.utils.Downloader",
-    "fs": "fleetx.utils.Downloader", "ps_util": "nothing: parameter-server training is not built yet",
-    "DistributedInfer": "paddle.static.load_inference_model"})
+__getattr__ = _refuse.getter(__name__, {"recompute": "DistributedStrategy().recompute"}, lazy={
+    "ps_util": "paddle.distributed.fleet.utils.ps_util"})

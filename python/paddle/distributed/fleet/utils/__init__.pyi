@@ -4,4 +4,6 @@ from typing import Any
 
 import numpy
 
-
+from paddle.distributed.fleet.utils import fs as fs
+from paddle.distributed.fleet.utils.fs import HDFSClient as HDFSClient
+from paddle.distributed.fleet.utils.fs import LocalFS as LocalFS

@@ -1,0 +1,25 @@
+"""Inference while a job trains."""
+from paddle import _graph
+from paddle._refuse import refuse
+from paddle.distributed.fleet import api
+
+
+class DistributedInfer:
+    """In a job without servers every worker has all parameters: the program is the one that was given."""
+
+    def __init__(self, main_program=None, startup_program=None):
+        self._main = main_program or _graph.default_main_program()
+        self._startup = startup_program or _graph.default_startup_program()
+
+    def init_distributed_infer_env(self, exe, loss=None, role_maker=None, dirname=None):
+        if api._roles is None:
+            api.init(role_maker)
+        if api.server_num() > 0:
+            raise refuse("DistributedInfer with servers", "load_inference_model", api._SERVERS)
+        if dirname is not None:
+            from paddle.fluid import io
+            exe.run(self._startup)
+            io.load_persistables(exe, dirname, self._main)
+
+    def get_dist_infer_program(self):
+        return self._main

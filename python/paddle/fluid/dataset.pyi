@@ -1,0 +1,9 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle.distributed.fleet.dataset import DatasetFactory as DatasetFactory
+from paddle.distributed.fleet.dataset import InMemoryDataset as InMemoryDataset
+from paddle.distributed.fleet.dataset import QueueDataset as QueueDataset

@@ -1,0 +1,9 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from paddle.distributed.fleet.data_generator import DataGenerator as DataGenerator
+from paddle.distributed.fleet.data_generator import MultiSlotDataGenerator as MultiSlotDataGenerator
+from paddle.distributed.fleet.data_generator import MultiSlotStringDataGenerator as MultiSlotStringDataGenerator
