@@ -66,6 +66,11 @@ class Source {
   const HttpOptions http_;
 };
 
+// Says that the lists in this folder name pictures that other machines have.
+std::string part_note(const std::string& folder) {
+  return (fs::path(folder) / ".fleetx" / "part").string();
+}
+
 class Job {
  public:
   explicit Job(const DownloadOptions& options)
@@ -91,6 +96,10 @@ class Job {
     quiet.poll = {};  // which belongs to this thread
     const Source shared(base, quiet);
     in_threads(files, [&](const Listed& file) { get(shared, file); });
+    if (options_.shard_num > 0)
+      write_file(part_note(options_.folder), str(options_.shard_id, " ", options_.shard_num, "\n"));
+    else
+      fs::remove(part_note(options_.folder));
     get_lists(source);
     return result_;
   }
@@ -257,6 +266,8 @@ std::string parse_location(const std::string& yaml, const std::string& source) {
     fail(Error::Kind::kCorrupt, str(source, ": ", e.what()));
   }
 }
+
+bool has_part_only(const std::string& folder) { return fs::exists(part_note(folder)); }
 
 Downloaded download(const DownloadOptions& options) {
   check_arg(!options.yaml.empty(), "download: no yaml (fs_yaml) that says where the data are");

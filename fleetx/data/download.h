@@ -35,6 +35,8 @@ struct Downloaded {
 };
 
 Downloaded download(const DownloadOptions& options);
+// Whether what was downloaded last into this folder was a share, with lists of everything.
+bool has_part_only(const std::string& folder);
 
 // One line of a list.
 struct Listed {

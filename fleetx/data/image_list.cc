@@ -8,6 +8,7 @@
 #include "fleetx/base/file.h"
 #include "fleetx/base/log.h"
 #include "fleetx/base/rng.h"
+#include "fleetx/data/download.h"
 #include "fleetx/data/jpeg.h"
 
 namespace fleetx::data {
@@ -30,6 +31,14 @@ int reduction(const Crop& crop, int size) {
   while (reduce < 8 && std::min(crop.width, crop.height) >= static_cast<float>(size * reduce * 2))
     reduce *= 2;
   return reduce;
+}
+
+// Lists of ImageNet say .JPEG where the files of some copies of it are called .jpeg.
+std::string found(const std::string& path) {
+  const size_t ending = path.rfind(".JPEG");
+  if (ending == std::string::npos || std::filesystem::exists(path)) return path;
+  const std::string other = path.substr(0, ending) + ".jpeg";
+  return std::filesystem::exists(other) ? other : path;
 }
 
 }  // namespace
@@ -70,6 +79,17 @@ ImageList::ImageList(ImageListOptions options)
   }
   check_file(!entries_.empty(), o.list, ": names no picture");
   if (o.classes > 0) classes_ = o.classes;
+  if (has_part_only(folder.string())) leave_out_what_is_elsewhere();
+}
+
+void ImageList::leave_out_what_is_elsewhere() {
+  elsewhere_ = static_cast<int64_t>(std::erase_if(
+      entries_, [](const Entry& e) { return !std::filesystem::exists(found(e.path)); }));
+  check_file(!entries_.empty(), options_.list, ": none of its ", elsewhere_,
+             " pictures is in the share of the set that was downloaded here");
+  if (elsewhere_ > 0)
+    log::info("data", options_.list, ": ", size(), " of ", size() + elsewhere_,
+              " pictures are in the share of the set that was downloaded here");
 }
 
 Crop ImageList::crop_of(const SampleId& id, int width, int height) const {
@@ -83,13 +103,7 @@ Crop ImageList::crop_of(const SampleId& id, int width, int height) const {
 
 std::string ImageList::bytes_of(const Entry& entry) const {
   try {
-    // Lists of ImageNet say .JPEG where the files of some copies of it are called .jpeg.
-    const size_t ending = entry.path.rfind(".JPEG");
-    if (ending != std::string::npos && !std::filesystem::exists(entry.path)) {
-      const std::string other = entry.path.substr(0, ending) + ".jpeg";
-      if (std::filesystem::exists(other)) return read_file(other);
-    }
-    return read_file(entry.path);
+    return read_file(found(entry.path));
   } catch (const Error& e) {
     fail(e.kind(), str(options_.list, ":", entry.line, ": ", e.what()));
   }

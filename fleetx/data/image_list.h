@@ -39,6 +39,9 @@ class ImageList final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   void read(const SampleId& id, std::span<void* const> out) const override;
   int64_t classes() const { return classes_; }
+  // Lines that are left out: where only a share of a set was downloaded (download.h), the list
+  // names pictures that other machines have.
+  int64_t elsewhere() const { return elsewhere_; }
   // Pictures that were found damaged and replaced so far.
   int64_t damaged() const;
 
@@ -49,6 +52,7 @@ class ImageList final : public Dataset {
     int line;
   };
   Crop crop_of(const SampleId& id, int width, int height) const;
+  void leave_out_what_is_elsewhere();
   std::string bytes_of(const Entry& entry) const;
   void decode(const SampleId& id, float* out) const;
   void note_damage(int64_t index, const char* what) const;
@@ -57,6 +61,7 @@ class ImageList final : public Dataset {
   std::vector<Field> fields_;
   std::vector<Entry> entries_;
   int64_t classes_ = 0;
+  int64_t elsewhere_ = 0;
   mutable std::mutex mutex_;
   mutable std::set<int64_t> damaged_;  // their numbers
 };

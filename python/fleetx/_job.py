@@ -13,3 +13,8 @@ def world():
 def node():
     job = native.job_env()
     return job["node"], job["nodes"]
+
+
+def local():
+    job = native.job_env()
+    return job["local_rank"], job["local_world"]

@@ -1,13 +1,14 @@
 """Feeding programs: loaders over generators and over data sets, with batches made ahead in the background."""
 import itertools
 import math
+import threading
 
 import numpy
 
 from paddle import _graph, _refuse
 from paddle._executor import EOFException, LoDTensor
 from paddle._native import native
-from paddle.reader import buffered
+from paddle.reader import buffered, xmap_readers
 
 __all__ = ["DataLoader", "Dataset", "IterableDataset", "TensorDataset", "Sampler", "SequenceSampler", "RandomSampler",
            "BatchSampler", "DistributedBatchSampler", "ChainDataset", "ComposeDataset", "Subset", "random_split",
@@ -305,8 +306,17 @@ class DistributedBatchSampler(BatchSampler):
         self.epoch = epoch
 
 
+class WorkerInfo:
+    def __init__(self, id, num_workers, dataset):
+        self.id, self.num_workers, self.dataset = id, num_workers, dataset
+
+
+_worker = threading.local()
+
+
 def get_worker_info():
-    return None
+    """Of the worker of a DataLoader that calls it; None elsewhere."""
+    return getattr(_worker, "info", None)
 
 
 def _collate(samples):
@@ -319,7 +329,9 @@ def _collate(samples):
 
 
 class DataLoader:
-    """Batches of a data set, made ahead in a thread."""
+    """Batches of a data set, made ahead: by `num_workers` threads, each a batch at a time; by one where it is 0. (Threads
+    help as far as samples come from NumPy, files and decoders, which let others run.) An IterableDataset is read by
+    one."""
 
     def __init__(self, dataset, feed_list=None, places=None, return_list=False, batch_sampler=None, batch_size=1,
                  shuffle=False, drop_last=False, collate_fn=None, num_workers=0, use_buffer_reader=True,
@@ -327,7 +339,7 @@ class DataLoader:
         self.dataset, self._feed_list, self.return_list = dataset, _graph.as_list(feed_list), return_list
         self._iterable_set = isinstance(dataset, IterableDataset)
         self.batch_size, self.drop_last, self.num_workers = batch_size, drop_last, num_workers
-        self.collate_fn = collate_fn or _collate
+        self.collate_fn, self._init_worker = collate_fn or _collate, worker_init_fn
         self._read_ahead = use_buffer_reader or num_workers > 0
         self.batch_sampler = batch_sampler
         if batch_sampler is None and not self._iterable_set and batch_size is not None:
@@ -353,16 +365,30 @@ class DataLoader:
             for indices in self.batch_sampler:
                 yield [self.dataset[i] for i in indices]
 
+    def _batch(self, samples):
+        columns = self.collate_fn(samples)
+        if self._feed_list and not self.return_list:
+            return [{v.name: as_batch(c, v) for v, c in zip(self._feed_list, columns)}]
+        return columns
+
     def _batches(self):
-        for samples in self._samples():
-            columns = self.collate_fn(samples)
-            if self._feed_list and not self.return_list:
-                yield [{v.name: as_batch(c, v) for v, c in zip(self._feed_list, columns)}]
-            else:
-                yield columns
+        return map(self._batch, self._samples())
+
+    def _by_workers(self):
+        numbers = itertools.count()
+
+        def make(indices):
+            if get_worker_info() is None:  # a thread's first batch
+                _worker.info = WorkerInfo(next(numbers), self.num_workers, self.dataset)
+                if self._init_worker is not None:
+                    self._init_worker(_worker.info.id)
+            return self._batch([self.dataset[i] for i in indices])
+        return xmap_readers(make, lambda: iter(self.batch_sampler), self.num_workers, 2 * self.num_workers, order=True)()
 
     def __iter__(self):
-        return (buffered(self._batches, max(2, self.num_workers * 2)) if self._read_ahead else self._batches)()
+        if self.num_workers > 0 and not self._iterable_set:
+            return self._by_workers()
+        return (buffered(self._batches, 2) if self._read_ahead else self._batches)()
 
     def __call__(self):
         return iter(self)

@@ -95,6 +95,10 @@ TEST_F(Downloads, ShardsAreDisjointAndComplete) {
       seen[static_cast<size_t>(i)] += there;
     }
     EXPECT_TRUE(fs::exists(o.folder + "/train.txt")) << "every machine needs the lists";
+    EXPECT_TRUE(has_part_only(o.folder));
+    o.shard_num = o.shard_id = -1;
+    download(o);
+    EXPECT_FALSE(has_part_only(o.folder)) << "the rest came";
   }
   EXPECT_EQ(seen, std::vector<int>(kParts, 1));
 }

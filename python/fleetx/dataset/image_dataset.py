@@ -14,6 +14,7 @@ class ImageLoader:
 
     Training passes are shuffled alike on all workers, with seed 0, 1, 2, ...; every worker takes its share: worker r
     of n the pictures r, r + n, ... of that order, filled up from its beginning so that all have the same number.
+    After a download of shares the workers of a machine divide the pictures that it has, each for as many batches.
     """
 
     def __init__(self, file_list: Union[str, os.PathLike], batch_size: int, inputs: Sequence[str],
@@ -28,10 +29,12 @@ class ImageLoader:
         self._rank = rank if rank is not None else _job.rank() if train else 0
         self._world = world if world is not None else _job.world() if train else 1
         self._pass = 0
+        local_rank, local_world = _job.local()
         self._native = native.ImageLoader(
             list=os.fspath(file_list), batch=batch_size, train=train, size=size,
             resize=resize or round(size * 256 / 224), min_area=min_area, classes=classes, shuffle=shuffle,
-            drop_last=drop_last, seed=0, rank=self._rank, world=self._world,
+            drop_last=drop_last, seed=0, rank=self._rank, world=self._world, local_rank=local_rank,
+            local_world=local_world,
             threads=num_threads or default_threads(), prefetch=prefetch, on_damaged=on_damaged, image=inputs[0],
             label=inputs[1])
 

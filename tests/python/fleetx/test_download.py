@@ -52,6 +52,29 @@ def test_sharded_is_by_machine(server, tmp_path, monkeypatch):
     assert len(list((tmp_path / "data").glob("*/*.jpg"))) == 24  # of 71 in three archives: the second one
 
 
+def test_workers_of_a_machine_divide_its_share(server, tmp_path, monkeypatch):
+    """Two machines with two workers each, which have 41 and 20 of the pictures: all have the same number of batches."""
+    labels, batches = [], set()
+    for worker in range(4):
+        node, local = divmod(worker, 2)
+        for name, value in {"PADDLE_TRAINER_ID": worker, "PADDLE_TRAINERS_NUM": 4, "PADDLE_NNODES": 2,
+                            "FLEETX_NODE": node, "PADDLE_RANK_IN_NODE": local, "PADDLE_LOCAL_SIZE": 2,
+                            "PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:1,127.0.0.1:2,127.0.0.2:1,127.0.0.2:2",
+                            "PADDLE_CURRENT_ENDPOINT": f"127.0.0.{node + 1}:{local + 1}"}.items():
+            monkeypatch.setenv(name, str(value))
+        local_path = X.utils.Downloader().download_from_bos(
+            fs_yaml=server + "/test/loader/small_imagenet.yaml", local_path=str(tmp_path / f"node{node}"), sharded=True)
+        loader = X.dataset.image_dataset.ImageLoader(
+            os.path.join(local_path, "train.txt"), 4, ["image", "label"], [3, 32, 32], train=True, shuffle=True,
+            drop_last=False)
+        fed = [feed for (feed,) in loader()]
+        assert len(fed) == len(loader)
+        batches.add(len(fed))
+        labels += [int(v) for feed in fed for v in feed["label"]]
+    assert batches == {4}  # 61 pictures, 16 for each worker
+    assert set(labels) == set(range(4))
+
+
 def test_errors(server, tmp_path):
     downloader = X.utils.Downloader()
     with pytest.raises(ValueError, match="404"):

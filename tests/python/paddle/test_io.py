@@ -3,6 +3,7 @@ import gzip
 import pathlib
 import struct
 import tarfile
+import time
 import zlib
 
 import numpy as np
@@ -326,3 +327,38 @@ def test_inference_beside_training(tmp_path):
         infer.init_distributed_infer_env(exe, dirname=str(tmp_path))
         after, = exe.run(infer.get_dist_infer_program(), feed=feed, fetch_list=[y])
     assert before == after
+
+
+class _Waits(paddle.io.Dataset):
+    """Every sample takes a moment in which others can run."""
+
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        return np.full([2], index, "float32"), paddle.io.get_worker_info().id if paddle.io.get_worker_info() else -1
+
+    def __len__(self):
+        return 64
+
+
+def test_workers_of_a_loader_work_at_the_same_time():
+    started = []
+    loader = paddle.io.DataLoader(_Waits(), batch_size=4, num_workers=8, worker_init_fn=started.append)
+    begin = time.time()
+    batches = list(loader)
+    seconds = time.time() - begin
+    assert [int(b[0][0, 0]) for b in batches] == list(range(0, 64, 4))  # in order
+    assert seconds < 0.5 and sorted(started) == list(range(8)) and {int(b[1][0]) for b in batches} <= set(range(8))
+    assert paddle.io.get_worker_info() is None
+    alone = [b[1][0] for b in paddle.io.DataLoader(_Waits(), batch_size=32)]
+    assert alone == [-1, -1]
+
+
+def test_an_error_in_a_worker_of_a_loader_arrives():
+    class Fails(paddle.io.Dataset):
+        def __getitem__(self, index):
+            return 1 / (index - 5)
+
+        def __len__(self):
+            return 8
+    with pytest.raises(ZeroDivisionError):
+        list(paddle.io.DataLoader(Fails(), batch_size=2, num_workers=3))
