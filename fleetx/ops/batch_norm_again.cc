@@ -1,5 +1,5 @@
 // batch_norm_again: the output of a batch_norm once more, from its input and the statistics that it
-// saved. Written by the pass `recompute_norm`, so that the output need not be kept for backward.
+// saved. Written by the pass `recompute_cheap`, so that the output need not be kept for backward.
 //   out = act((x - mean) * inv_std * scale + bias)
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/normalize.h"

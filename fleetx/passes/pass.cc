@@ -30,7 +30,7 @@ constexpr Pass kPasses[] = {
     {"fuse_bias_act", fuse_bias_act},
     // After the fusions that know more about an op than that it is element-wise.
     {"fuse_elementwise", fuse_elementwise},
-    {"recompute_norm", recompute_norm},
+    {"recompute_cheap", recompute_cheap},
     {"fuse_optimizer", fuse_optimizer},
     {"update_early", update_early},
 };

@@ -14,7 +14,7 @@ void fuse_conv_norm(ir::Program& program, const Options& options);
 void fuse_bias_act(ir::Program& program, const Options& options);
 void fuse_elementwise(ir::Program& program, const Options& options);
 void fuse_optimizer(ir::Program& program, const Options& options);
-void recompute_norm(ir::Program& program, const Options& options);
+void recompute_cheap(ir::Program& program, const Options& options);
 void update_early(ir::Program& program, const Options& options);
 
 }  // namespace fleetx::passes

@@ -25,9 +25,9 @@ backward:
 const std::string kNormGrad =
     "dx, ds, db = batch_norm_grad(z, s, b, sm, si, dout) {name=\"bn\", act=\"relu\"}\n";
 
-TEST(RecomputeNorm, BeforeTheFirstReaderInBackward) {
+TEST(RecomputeCheap, BeforeTheFirstReaderInBackward) {
   const std::string image = "var out@AGAIN : f32[4,32,64,64]\n";
-  expect_rewrite(recompute_norm,
+  expect_rewrite(recompute_cheap,
                  vars("64,64", "") + kForward +
                      "dout, dw, _ = conv2d_grad(out, w, _, dy) {padding=[1, 1]}\n" + kNormGrad,
                  vars("64,64", image) + kForward +
@@ -36,15 +36,42 @@ TEST(RecomputeNorm, BeforeTheFirstReaderInBackward) {
                      kNormGrad);
 }
 
-TEST(RecomputeNorm, NotWhereItIsSmall) {
-  expect_unchanged(recompute_norm,
+TEST(RecomputeCheap, GeluIsRepeated) {
+  const auto program =
+      [](const std::string& more, const std::string& again, const std::string& name) {
+        return R"(program
+data x : f32[512,1024]
+data dy : f32[512,64]
+param w : f32[1024,64]
+var h : f32[512,1024]
+var out : f32[512,1024]
+var y : f32[512,64]
+var dout : f32[512,1024]
+var dw : f32[1024,64]
+var dh : f32[512,1024]
+)" + more + R"(
+forward:
+h = scale(x)
+out = gelu(h) {name="act", approximate=true}
+y = fc(out, w, _)
+backward:
+)" + again + "dout, dw, _ = fc_grad(" +
+               name + ", w, _, _, dy)\n" + "dh = gelu_grad(h, dout) {approximate=true}\n";
+      };
+  expect_rewrite(recompute_cheap, program("", "", "out"),
+                 program("var out@AGAIN : f32[512,1024]\n",
+                         "out@AGAIN = gelu(h) {name=\"act\", approximate=true}\n", "out@AGAIN"));
+}
+
+TEST(RecomputeCheap, NotWhereItIsSmall) {
+  expect_unchanged(recompute_cheap,
                    vars("8,8", "") + kForward +
                        "dout, dw, _ = conv2d_grad(out, w, _, dy) {padding=[1, 1]}\n" + kNormGrad);
 }
 
-TEST(RecomputeNorm, NotWhereTheInputIsNotKept) {
+TEST(RecomputeCheap, NotWhereTheInputIsNotKept) {
   expect_unchanged(
-      recompute_norm,
+      recompute_cheap,
       vars("64,64", "") + kForward + "dout, dw, _ = conv2d_grad(out, w, _, dy) {padding=[1, 1]}\n");
 }
 

@@ -1,6 +1,6 @@
-// recompute_norm: the output of a batch_norm is computed again where backward needs it, and not
-// kept until then. Its input is kept anyway, so a sixth of the memory of a ResNet is saved for one
-// sweep over these activations (about 1 % of a step).
+// recompute_cheap: the output of a batch_norm or gelu is computed again where backward needs it,
+// and not kept until then. Its input is kept anyway, so a sixth of the memory of a ResNet or 8 % of
+// a BERT is saved for one sweep over these activations (about 1 % of a step).
 //
 //   before
 //     out, ..., sm, si = batch_norm(x, s, b, m, v) {act="relu"}
@@ -16,7 +16,8 @@
 //     dout, dw = conv2d_grad(again, w, dy)
 //     dx, ds, db = batch_norm_grad(x, s, b, sm, si, dout)
 //
-// Not for small outputs, and not where x would have to be kept longer for it.
+// A gelu is simply repeated. Not for small outputs, and not where x would have to be kept longer
+// for it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -59,15 +60,36 @@ bool worth_it(const ir::Program& program, const std::string& out) {
   return shape.known() && shape.numel() > kSmall;
 }
 
+bool cheap(const ir::Op& op) { return op.type() == "batch_norm" || op.type() == "gelu"; }
+
+// What makes the output of `op` once more.
+ir::Rewriter::NewOp repeated(const ir::Op& op, const std::string& out, ir::Role role) {
+  ir::Rewriter::NewOp again{.type = op.type(),
+                            .inputs = {{"x", op.in("x")}},
+                            .outputs = {{"out", {out}}},
+                            .attrs = op.attrs,
+                            .role = role,
+                            .name = op.name,
+                            .loc = op.loc};
+  if (op.type() == "batch_norm") {
+    again.type = "batch_norm_again";
+    for (const auto* slot : {"scale", "bias"}) again.inputs.emplace_back(slot, op.in(slot));
+    for (const auto* slot : {"saved_mean", "saved_inv_std"})
+      again.inputs.emplace_back(slot, op.out(slot));
+    again.attrs = {{"act", op.attr<std::string>("act")}};
+  }
+  return again;
+}
+
 }  // namespace
 
-void recompute_norm(ir::Program& program, const Options& options) {
+void recompute_cheap(ir::Program& program, const Options& options) {
   ir::Rewriter rw(program);
   auto uses = uses_of(rw);
   std::unordered_map<const ir::Op*, int> order;
   for (const ir::Op& op : program.ops()) order.emplace(&op, static_cast<int>(order.size()));
   for (Position op = rw.begin(); op != rw.end(); ++op) {
-    if (op->type() != "batch_norm") continue;
+    if (!cheap(*op)) continue;
     const std::string out = op->out("out").front(), x = op->in("x").front();
     const auto fetched = std::find(options.keep.begin(), options.keep.end(), out);
     const Position reader = first_backward(rw, *op, uses[out]);
@@ -77,17 +99,7 @@ void recompute_norm(ir::Program& program, const Options& options) {
     const bool x_is_kept = order[&*uses[x].readers.back()] > order[&*reader];
     if (!x_is_kept) continue;
     const std::string again = rw.fresh_name(out + "@AGAIN");
-    rw.insert(reader, {.type = "batch_norm_again",
-                       .inputs = {{"x", {x}},
-                                  {"scale", op->in("scale")},
-                                  {"bias", op->in("bias")},
-                                  {"saved_mean", op->out("saved_mean")},
-                                  {"saved_inv_std", op->out("saved_inv_std")}},
-                       .outputs = {{"out", {again}}},
-                       .attrs = {{"act", op->attr<std::string>("act")}},
-                       .role = reader->role,
-                       .name = op->name,
-                       .loc = op->loc});
+    rw.insert(reader, repeated(*op, again, reader->role));
     rw.replace_later_uses(reader, out, again);
   }
 }
