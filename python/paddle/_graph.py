@@ -363,6 +363,7 @@ class Program:
         if not for_test:
             other.lr_schedules = list(self.lr_schedules)
         other.feed_names, other.fetch_names = self.feed_names, self.fetch_names
+        other.loaders = list(self.loaders)  # both read from them
         return other
 
     @contextlib.contextmanager

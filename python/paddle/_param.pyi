@@ -1,5 +1,6 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -16,6 +17,13 @@ DTypeLike = str | type | numpy.dtype
 LearningRate = Any
 
 class ParamAttr:
+    name: str
+    initializer: Any
+    learning_rate: Any
+    regularizer: Any
+    trainable: Any
+    do_model_average: Any
+    need_clip: Any
     def __init__(self, name: str | None = None, initializer: Any = None, learning_rate: float | LearningRate = 1.0, regularizer: Any = None, trainable: bool = True, do_model_average: Any = True, need_clip: bool = True) -> None: ...
 
 

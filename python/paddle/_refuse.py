@@ -36,6 +36,7 @@ def getter(module_name, table, lazy=None):
         hint = f"; did you mean {', '.join(near)}?" if near else "; docs/python.md lists what there is"
         raise AttributeError(f"module '{module_name}' has no '{name}'{hint}")
 
+    __getattr__.lazy = lazy  # for the type stubs
     return __getattr__
 
 

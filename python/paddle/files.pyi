@@ -1,5 +1,6 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -8,4 +9,4 @@ from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
 
 def load(path: str | None, **configs: Any) -> Any: ...
-def save(obj: Any, path: str | None, protocol: Any = 4, **configs: Any) -> Any: ...
+def save(obj: Any, path: str | None, protocol: Any = 4, **configs: Any) -> None: ...

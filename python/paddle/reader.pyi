@@ -1,11 +1,17 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
 
 class ComposeNotAligned:
     ...
+
+
+class _Failed:
+    error: Any
+    def __init__(self, error: Any) -> None: ...
 def buffered(reader: Callable[[], Iterable[Any]], size: int | Sequence[int]) -> Any: ...
 def cache(reader: Callable[[], Iterable[Any]]) -> Any: ...
 def chain(*readers: Any) -> Any: ...

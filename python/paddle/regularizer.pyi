@@ -1,15 +1,16 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
 
 class L1Decay(WeightDecayRegularizer):
-    key: Any
+    key: str
 
 
 class L2Decay(WeightDecayRegularizer):
-    key: Any
+    key: str
 
 
 class WeightDecayRegularizer:

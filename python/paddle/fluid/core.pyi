@@ -1,5 +1,6 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -14,6 +15,6 @@ from paddle._executor import LoDTensor as LoDTensor
 from paddle._executor import Scope as Scope
 
 class VarDesc:
-    ...
+    VarType: Any
 def get_cuda_device_count() -> Any: ...
-def is_compiled_with_cuda() -> Any: ...
+def is_compiled_with_cuda() -> bool: ...

@@ -1,10 +1,14 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
 
 from paddle._graph import Variable as Variable
+from paddle.metric import Auc as _paddle_metric_Auc
+from paddle.metric import Precision as _paddle_metric_Precision
+from paddle.metric import Recall as _paddle_metric_Recall
 
 class Accuracy(MetricBase):
     def __init__(self, name: str | None = None) -> None: ...
@@ -13,7 +17,7 @@ class Accuracy(MetricBase):
     def eval(self) -> Any: ...
 
 
-class Auc(Auc):
+class Auc(_paddle_metric_Auc):
     def __init__(self, name: str | None = 'auc', curve: Any = 'ROC', num_thresholds: Any = 4095) -> None: ...
     def eval(self) -> Any: ...
 
@@ -45,9 +49,9 @@ class MetricBase:
     def reset(self) -> Any: ...
 
 
-class Precision(Precision):
+class Precision(_paddle_metric_Precision):
     def eval(self) -> Any: ...
 
 
-class Recall(Recall):
+class Recall(_paddle_metric_Recall):
     def eval(self) -> Any: ...

@@ -1,5 +1,6 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -7,11 +8,13 @@ import numpy
 from paddle._graph import Variable as Variable
 
 class Assign(Initializer):
+    value: Any
     def __init__(self, value: Any, name: str | None = None) -> None: ...
     def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
 
 
 class Constant(Initializer):
+    value: Any
     def __init__(self, value: Any = 0.0) -> None: ...
     def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
 
@@ -20,15 +23,18 @@ class Initializer:
     def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
 
 
-class KaimingNormal:
+class KaimingNormal(_Kaiming):
     def __init__(self, fan_in: Any = None, negative_slope: Any = 0.0, nonlinearity: Any = 'relu') -> None: ...
 
 
-class KaimingUniform:
+class KaimingUniform(_Kaiming):
     def __init__(self, fan_in: Any = None, negative_slope: Any = 0.0, nonlinearity: Any = 'relu') -> None: ...
 
 
 class Normal(Initializer):
+    mean: Any
+    std: Any
+    seed: Any
     def __init__(self, mean: Any = 0.0, std: Any = 1.0, name: str | None = None, seed: Any = 0) -> None: ...
     def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
 
@@ -38,16 +44,40 @@ class TruncatedNormal(Normal):
 
 
 class Uniform(Initializer):
+    low: Any
+    high: Any
+    seed: Any
     def __init__(self, low: Any = -1.0, high: Any = 1.0, name: str | None = None, seed: Any = 0) -> None: ...
     def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
 
 
-class XavierNormal:
+class XavierNormal(_Xavier):
     def __init__(self, fan_in: Any = None, fan_out: Any = None, name: str | None = None) -> None: ...
 
 
-class XavierUniform:
+class XavierUniform(_Xavier):
     def __init__(self, fan_in: Any = None, fan_out: Any = None, name: str | None = None) -> None: ...
+
+
+class _Kaiming(_Scaled):
+    fan_in: Any
+    def __init__(self, uniform: Any, fan_in: Any = None, seed: Any = 0) -> None: ...
+    def variance(self, shape: Sequence[int | None | Variable]) -> Any: ...
+
+
+class _Scaled(Initializer):
+    uniform: Any
+    seed: Any
+    def __init__(self, uniform: Any, seed: Any = 0) -> None: ...
+    def variance(self, shape: Sequence[int | None | Variable]) -> Any: ...
+    def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
+
+
+class _Xavier(_Scaled):
+    fan_in: Any
+    fan_out: Any
+    def __init__(self, uniform: Any, fan_in: Any = None, fan_out: Any = None, seed: Any = 0) -> None: ...
+    def variance(self, shape: Sequence[int | None | Variable]) -> Any: ...
 def default_for(is_bias: Any, fallback: Any = None) -> Any: ...
 def fans(shape: Sequence[int | None | Variable]) -> Any: ...
 def set_global_initializer(weight_init: Any, bias_init: Any = None) -> Any: ...

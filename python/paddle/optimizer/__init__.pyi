@@ -1,5 +1,6 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -16,22 +17,22 @@ from paddle.regularizer import WeightDecayRegularizer as WeightDecayRegularizer
 LearningRate = Any
 
 class Adadelta(Optimizer):
-    kind: Any
+    kind: str
     def __init__(self, learning_rate: float | LearningRate = 0.001, epsilon: float = 1e-06, rho: float = 0.95, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
 
 
 class Adagrad(Optimizer):
-    kind: Any
+    kind: str
     def __init__(self, learning_rate: float | LearningRate, epsilon: float = 1e-06, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None, initial_accumulator_value: Any = 0.0) -> None: ...
 
 
 class Adam(Optimizer):
-    kind: Any
+    kind: str
     def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, lazy_mode: Any = False, name: str | None = None, **ignored: Any) -> None: ...
 
 
 class AdamW(Adam):
-    kind: Any
+    kind: str
     def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = 0.01, apply_decay_param_fun: Any = None, grad_clip: Any = None, lazy_mode: Any = False, name: str | None = None, **ignored: Any) -> None: ...
     def prepare(self, parameters: Sequence[Parameter | str] | None) -> Any: ...
 
@@ -41,37 +42,38 @@ class Adamax(Optimizer):
 
 
 class Ftrl(Optimizer):
-    kind: Any
+    kind: str
     def __init__(self, learning_rate: float | LearningRate, l1: Any = 0.0, l2: Any = 0.0, lr_power: Any = -0.5, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
 
 
 class Lamb(Adam):
-    kind: Any
+    kind: str
     def __init__(self, learning_rate: float | LearningRate = 0.001, lamb_weight_decay: Any = 0.01, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-06, parameters: Sequence[Parameter | str] | None = None, grad_clip: Any = None, exclude_from_weight_decay_fn: Any = None, name: str | None = None, **ignored: Any) -> None: ...
     def prepare(self, parameters: Sequence[Parameter | str] | None) -> Any: ...
 
 
 class LarsMomentum(Momentum):
-    kind: Any
+    kind: str
     def __init__(self, learning_rate: float | LearningRate, momentum: float = 0.9, lars_coeff: Any = 0.001, lars_weight_decay: Any = 0.0005, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None, exclude_from_weight_decay: Any = None, epsilon: float = 0.0, **ignored: Any) -> None: ...
 
 
 class Momentum(Optimizer):
-    kind: Any
+    kind: str
     def __init__(self, learning_rate: float | LearningRate = 0.001, momentum: float = 0.9, parameters: Sequence[Parameter | str] | None = None, use_nesterov: bool = False, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None, **ignored: Any) -> None: ...
 
 
 class Optimizer:
+    regularization: Any
     kind: Any
     def __init__(self, learning_rate: float | LearningRate = 0.001, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
     def options(self) -> Any: ...
-    def minimize(self, loss: Variable, startup_program: Program | None = None, parameters: Sequence[Parameter | str] | None = None, no_grad_set: Any = None) -> Any: ...
+    def minimize(self, loss: Variable, startup_program: Program | None = None, parameters: Sequence[Parameter | str] | None = None, no_grad_set: Any = None) -> tuple[list[Any], list[tuple[Parameter, Variable]]]: ...
     def backward(self, loss: Variable, startup_program: Program | None = None, parameters: Sequence[Parameter | str] | None = None, no_grad_set: Any = None, callbacks: Any = None) -> Any: ...
     def apply_gradients(self, params_grads: Any) -> Any: ...
     def prepare(self, parameters: Sequence[Parameter | str] | None) -> Any: ...
     def bind(self, program: Program | None, lr_name: Any) -> Any: ...
     def apply_optimize(self, loss: Variable, startup_program: Program | None, params_grads: Any) -> Any: ...
-    def get_lr(self) -> Any: ...
+    def get_lr(self) -> float: ...
     def set_lr(self, value: Any, scope: Any = None) -> Any: ...
     def current_step_lr(self) -> Any: ...
     def state_dict(self) -> Any: ...
@@ -83,9 +85,9 @@ class Optimizer:
 
 
 class RMSProp(Optimizer):
-    kind: Any
+    kind: str
     def __init__(self, learning_rate: float | LearningRate, rho: float = 0.95, epsilon: float = 1e-06, momentum: float = 0.0, centered: Any = False, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
 
 
 class SGD(Optimizer):
-    kind: Any
+    kind: str

@@ -362,3 +362,16 @@ def test_an_error_in_a_worker_of_a_loader_arrives():
             return 8
     with pytest.raises(ZeroDivisionError):
         list(paddle.io.DataLoader(Fails(), batch_size=2, num_workers=3))
+
+
+def test_a_clone_reads_from_the_same_loader():
+    x = static.data("x", [None, 1], "float32")
+    y = x * 2
+    loader = paddle.io.DataLoader.from_generator([x], 4, iterable=False)
+    loader.set_batch_generator(lambda: ([np.full((1, 1), i, "float32")] for i in range(3)))
+    test, exe = static.default_main_program().clone(for_test=True), static.Executor()
+    loader.start()
+    got = [float(exe.run(program, fetch_list=[y.name])[0]) for program in (test, static.default_main_program(), test)]
+    assert got == [0, 2, 4]
+    with pytest.raises(fluid.core.EOFException):
+        exe.run(test, fetch_list=[y.name])

@@ -1,10 +1,12 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
 
 class DataGenerator:
+    batch_size_: Any
     def __init__(self) -> None: ...
     def set_batch(self, batch_size: int) -> Any: ...
     def generate_sample(self, line: Any) -> Any: ...

@@ -1,5 +1,6 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -8,6 +9,11 @@ from paddle._executor import LoDTensor as LoDTensor
 from paddle.reader import buffered as buffered
 
 class DatasetBase:
+    use_var: Any
+    filelist: Any
+    pipe_command: Any
+    batch_size: Any
+    thread_num: Any
     def __init__(self) -> None: ...
     def init(self, batch_size: int = 1, thread_num: Any = 1, use_var: Any = ..., pipe_command: Any = 'cat', input_type: Any = 0, fs_name: Any = '', fs_ugi: Any = '', download_cmd: Any = 'cat', **kwargs: Any) -> Any: ...
     def update_settings(self, **kwargs: Any) -> Any: ...

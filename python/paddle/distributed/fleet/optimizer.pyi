@@ -1,5 +1,6 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -11,5 +12,10 @@ from paddle._graph import as_list as as_list
 from paddle._native import user_line as user_line
 
 class DistributedOptimizer:
+    inner_opt: Any
+    user_defined_optimizer: Any
+    user_defined_strategy: Any
+    applied: Any
     def __init__(self, optimizer: Any, strategy: Any = None) -> None: ...
-    def minimize(self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Parameter | str] | None = None, no_grad_set: Any = None, parameters: Sequence[Parameter | str] | None = None) -> Any: ...
+    def minimize(self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Parameter | str] | None = None, no_grad_set: Any = None, parameters: Sequence[Parameter | str] | None = None) -> tuple[list[Any], list[tuple[Parameter, Variable]]]: ...
+    def __getattr__(self, name: str) -> Any: ...

@@ -1,5 +1,6 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -184,4 +185,4 @@ elementwise_mul: Any
 elementwise_pow: Any
 elementwise_sub: Any
 def cumsum(x: Variable, axis: int | Sequence[int] | None = None, exclusive: Any = None, reverse: Any = None) -> Variable: ...
-def data(name: str | None, shape: Sequence[int | None | Variable], append_batch_size: Any = True, dtype: DTypeLike = 'float32', lod_level: Any = 0, type: Any = None, stop_gradient: Any = True) -> Variable: ...
+def data(name: str | None, shape: Sequence[int | None], append_batch_size: Any = True, dtype: DTypeLike = 'float32', lod_level: Any = 0, type: Any = None, stop_gradient: Any = True) -> Variable: ...

@@ -1,24 +1,26 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
 
 class DistributeTranspilerConfig:
-    slice_var_up: Any
+    slice_var_up: bool
     split_method: Any
-    min_block_size: Any
-    enable_dc_asgd: Any
-    mode: Any
-    print_log: Any
-    wait_port: Any
-    half_async: Any
-    completely_not_async: Any
-    geo_sgd_mode: Any
-    geo_sgd_need_push_nums: Any
-    nccl_comm_num: Any
-    use_hierarchical_allreduce: Any
-    hierarchical_allreduce_inter_nranks: Any
+    min_block_size: int
+    enable_dc_asgd: bool
+    mode: str
+    print_log: bool
+    wait_port: bool
+    half_async: bool
+    completely_not_async: bool
+    geo_sgd_mode: bool
+    geo_sgd_need_push_nums: int
+    nccl_comm_num: int
+    use_hierarchical_allreduce: bool
+    hierarchical_allreduce_inter_nranks: int
     collective_mode: Any
-    sync_mode: Any
-    runtime_split_send_recv: Any
+    sync_mode: bool
+    runtime_split_send_recv: bool
+    def __setattr__(self, name: str, value: Any) -> None: ...

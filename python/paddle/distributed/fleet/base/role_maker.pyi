@@ -1,22 +1,25 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
 
 class MPISymetricRoleMaker(RoleMakerBase):
+    is_collective: Any
     def __init__(self) -> None: ...
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):
+    is_collective: Any
     def __init__(self, is_collective: bool = False, **kwargs: Any) -> None: ...
 
 
 class Role:
-    WORKER: Any
-    SERVER: Any
-    HETER_WORKER: Any
-    ALL: Any
+    WORKER: int
+    SERVER: int
+    HETER_WORKER: int
+    ALL: int
 
 
 class RoleMakerBase:
@@ -40,4 +43,5 @@ class UserDefinedCollectiveRoleMaker(UserDefinedRoleMaker):
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
+    is_collective: Any
     def __init__(self, current_id: Any = 0, role: Any = 1, worker_num: Any = 0, server_endpoints: Any = None, is_collective: bool = False, init_gloo: Any = False, worker_endpoints: Any = None, **kwargs: Any) -> None: ...

@@ -1,5 +1,6 @@
 # Made by scripts/make_stubs from the code; change that and run it again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -7,3 +8,8 @@ import numpy
 from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
 
 fleet: Any
+
+
+class _Servers:
+    def init(self, role_maker: Any = None) -> Any: ...
+    def __getattr__(self, name: str) -> Any: ...
