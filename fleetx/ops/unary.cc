@@ -1,13 +1,13 @@
 // The unary family: out = f(x), any shape, any layout.
-//   relu            max(x, 0)                          relu6        min(max(x, 0), 6)
-//   leaky_relu      x, or alpha * x below 0            elu          x, or alpha * (exp(x) - 1)
-//   below 0 gelu            x * Phi(x) by erf, or by tanh with approximate=true sigmoid, tanh swish
-//   = x * sigmoid(x)             softplus     log(1 + exp(x)) hard_sigmoid    clip(slope * x +
-//   offset, 0, 1)     hard_swish   x * clip(x + 3, 0, 6) / 6 exp log sqrt rsqrt reciprocal square
-//   abs sin cos   pow          x to the power of `factor` clip            min(max(x, min), max)
-//   sign floor ceil round (halves away from 0)
+//   relu max(x, 0); relu6 min(max(x, 0), 6); leaky_relu x, or alpha * x below 0;
+//   elu x, or alpha * (exp(x) - 1) below 0; gelu x * Phi(x) by erf, or by tanh with
+//   approximate=true; sigmoid, tanh; swish x * sigmoid(x); softplus log(1 + exp(x));
+//   hard_sigmoid clip(slope * x + offset, 0, 1); hard_swish x * clip(x + 3, 0, 6) / 6;
+//   exp log sqrt rsqrt reciprocal square abs sin cos asin acos atan erf; pow x to the power of
+//   `factor`; clip min(max(x, min), max); sign floor ceil trunc round (halves away from 0)
 // A NaN stays a NaN. Gradients are ops <name>_grad(x or out, dout) -> dx; `out` wherever the slope
-// can be told from it, because then x need not be kept. sign, floor, ceil and round give zeros.
+// can be told from it, because then x need not be kept. sign and what
+// makes whole numbers give zeros.
 #include <limits>
 #include <utility>
 
@@ -280,6 +280,21 @@ void add_functions() {
       "cos", [](auto x, auto) { return std::cos(x); },  //
       Keeps::kX, [](auto x, auto dout, auto) { return -dout * std::sin(x); });
   add(
+      "erf", [](auto x, auto) { return math::erf(x); },  //
+      Keeps::kX,
+      [](auto x, auto dout, auto) {
+        return dout * decltype(x)(1.1283791670955126) * math::exp(-x * x);
+      });
+  add(
+      "asin", [](auto x, auto) { return std::asin(x); },  //
+      Keeps::kX, [](auto x, auto dout, auto) { return dout / std::sqrt(1 - x * x); });
+  add(
+      "acos", [](auto x, auto) { return std::acos(x); },  //
+      Keeps::kX, [](auto x, auto dout, auto) { return -dout / std::sqrt(1 - x * x); });
+  add(
+      "atan", [](auto x, auto) { return std::atan(x); },  //
+      Keeps::kX, [](auto x, auto dout, auto) { return dout / (1 + x * x); });
+  add(
       "pow", [](auto x, auto p) { return std::pow(x, p.a); },  //
       Keeps::kX, [](auto x, auto dout, auto p) { return dout * p.a * std::pow(x, p.a - 1); },
       {{"factor", 1.0}});
@@ -294,6 +309,7 @@ void add_functions() {
   add_steps("sign", [](auto x, auto) { return x > 0 ? 1 : x < 0 ? -1 : x; });  // NaN stays
   add_steps("floor", [](auto x, auto) { return std::floor(x); });
   add_steps("ceil", [](auto x, auto) { return std::ceil(x); });
+  add_steps("trunc", [](auto x, auto) { return std::trunc(x); });
   add_steps("round", [](auto x, auto) {
     // Not quite a half: the largest number below one half must not become 1.
     using T = decltype(x);

@@ -35,7 +35,9 @@ _FUNCTIONS = """abs add add_n addmm all allclose any arange argmax argmin argsor
     max maximum mean min minimum mm mod multiplex multiply mv neg norm normal not_equal numel ones ones_like pow prod
     rand randint randn rank reciprocal remainder reshape reverse roll round rsqrt scale scatter shape sign sin sinh
     slice sort split sqrt square squeeze stack standard_normal stanh std strided_slice subtract sum t tan tanh tile
-    to_tensor topk transpose tril triu unbind uniform unsqueeze unstack var where zeros zeros_like""".split()
+    to_tensor topk transpose tril triu unbind uniform unsqueeze unstack var where zeros zeros_like
+    acos asin atan crop cross diag diagonal einsum erf fmax fmin index_sample kron lerp meshgrid moveaxis
+    repeat_interleave scatter_nd scatter_nd_add shard_index take_along_axis tensordot trace trunc""".split()
 for _name in _FUNCTIONS:
     globals()[_name] = getattr(tensor, _name)
 del _name
@@ -117,14 +119,14 @@ __getattr__ = _refuse.getter(__name__, {
     "inference": "paddle.static.load_inference_model", "amp": "fleet.DistributedStrategy().amp", "callbacks": "nothing",
     "distribution": "paddle.uniform, paddle.normal", "text": "paddle.dataset", "sysconfig": "cmake --install",
     "unique": "the result's shape would depend on values", "nonzero": "paddle.where with three arguments",
-    "masked_select": "paddle.masked_fill", "einsum": "paddle.matmul", "kron": "paddle.matmul", "cross": "paddle.multiply",
+    "masked_select": "paddle.masked_fill",
     "cholesky": "nothing", "inverse": "nothing", "bincount": "paddle.one_hot and sum", "histogram": "paddle.one_hot and sum",
-    "meshgrid": "numpy.meshgrid and paddle.assign", "diag": "paddle.eye", "diagonal": "paddle.gather_nd",
-    "trace": "paddle.sum", "erf": "paddle.nn.functional.gelu", "atan": "nothing", "asin": "nothing", "acos": "nothing",
-    "cumprod": "paddle.cumsum of logarithms", "index_sample": "paddle.gather_nd", "scatter_nd": "paddle.scatter",
-    "scatter_nd_add": "paddle.scatter(overwrite=False)", "shard_index": "nothing", "randperm": "paddle.reader.shuffle",
-    "multinomial": "paddle.uniform", "median": "paddle.sort", "crop": "paddle.slice", "tensordot": "paddle.matmul",
-    "trunc": "paddle.floor", "complex": "nothing", "real": "nothing", "imag": "nothing", "conj": "nothing",
+   
+   
+    "cumprod": "paddle.cumsum of logarithms",
+    "randperm": "paddle.reader.shuffle",
+    "multinomial": "paddle.uniform", "median": "paddle.sort",
+    "complex": "nothing", "real": "nothing", "imag": "nothing", "conj": "nothing",
     "int8": "int32", "int16": "int32", "bfloat16": "float16", "complex64": "float32", "complex128": "float64",
     "get_cuda_rng_state": "paddle.seed", "set_cuda_rng_state": "paddle.seed", "CUDAGraph": "nothing",
 }, lazy={"fluid": "paddle.fluid", "dataset": "paddle.dataset", "distributed": "paddle.distributed",

@@ -62,6 +62,10 @@ const std::vector<Unary>& table() {
       {"abs", [](double x) { return std::fabs(x); }, -3, 3, {0}, {}, true},
       {"sin", [](double x) { return std::sin(x); }, -9, 9},
       {"cos", [](double x) { return std::cos(x); }, -9, 9},
+      {"erf", [](double x) { return std::erf(x); }, -3, 3},
+      {"asin", [](double x) { return std::asin(x); }, -0.9f, 0.9f},
+      {"acos", [](double x) { return std::acos(x); }, -0.9f, 0.9f},
+      {"atan", [](double x) { return std::atan(x); }, -5, 5},
       {"pow", [](double x) { return std::pow(x, 2.5); }, 0.3f, 2, {}, {{"factor", 2.5}}},
       {"clip",
        [=](double x) { return clip(x, -1, 2); },
@@ -75,6 +79,7 @@ const std::vector<Unary>& table() {
                                              : x; }, -2, 2, {0}},
       {"floor", [](double x) { return std::floor(x); }, -3, 3, {-3, -2, -1, 0, 1, 2, 3}},
       {"ceil", [](double x) { return std::ceil(x); }, -3, 3, {-3, -2, -1, 0, 1, 2, 3}},
+      {"trunc", [](double x) { return std::trunc(x); }, -3, 3, {-3, -2, -1, 0, 1, 2, 3}},
       {"round", [](double x) { return std::round(x); }, -3, 3, {-2.5, -1.5, -.5, .5, 1.5, 2.5}},
   };
   return list;

@@ -59,6 +59,9 @@ Upsample = _holder("Upsample", _F.interpolate, ("size", None), ("scale_factor", 
                    ("align_corners", False), ("align_mode", 0), ("data_format", "NCHW"))
 UpsamplingNearest2D = _holder("UpsamplingNearest2D", _F.interpolate, ("size", None), ("scale_factor", None),
                               ("data_format", "NCHW"))
+UpsamplingBilinear2D = _holder("UpsamplingBilinear2D", lambda x, **o: _F.interpolate(x, mode="bilinear",
+                               align_corners=True, **o), ("size", None), ("scale_factor", None), ("data_format", "NCHW"))
+PairwiseDistance = _holder("PairwiseDistance", _F.pairwise_distance, ("p", 2.0), ("epsilon", 1e-6), ("keepdim", False))
 PixelShuffle = _holder("PixelShuffle", _F.pixel_shuffle, ("upscale_factor", _REQUIRED), ("data_format", "NCHW"))
 LocalResponseNorm = _holder("LocalResponseNorm", _F.local_response_norm, ("size", _REQUIRED), ("alpha", 0.0001),
                             ("beta", 0.75), ("k", 1.0), ("data_format", "NCHW"))
@@ -87,7 +90,7 @@ __getattr__ = _refuse.getter(__name__, {
     "MaxPool3D": "MaxPool2D", "AvgPool3D": "AvgPool2D", "AdaptiveAvgPool3D": "AdaptiveAvgPool2D",
     "AdaptiveMaxPool3D": "AdaptiveMaxPool2D", "Dropout2D": "Dropout", "Dropout3D": "Dropout", "AlphaDropout": "Dropout",
     "SpectralNorm": "nothing", "CTCLoss": "CrossEntropyLoss", "HSigmoidLoss": "CrossEntropyLoss", "Pad3D": "Pad2D",
-    "PairwiseDistance": "paddle.dist", "Transformer": "TransformerEncoder and TransformerDecoder",
-    "UpsamplingBilinear2D": "UpsamplingNearest2D", "Unfold": "Conv2D", "Fold": "Conv2DTranspose", "utils": "nothing",
+    "Transformer": "TransformerEncoder and TransformerDecoder",
+    "Unfold": "Conv2D", "Fold": "Conv2DTranspose", "utils": "nothing",
     "ChannelShuffle": "paddle.transpose", "PixelUnshuffle": "paddle.transpose",
     "MaxUnPool2D": "Upsample", "TripletMarginLoss": "MarginRankingLoss"})

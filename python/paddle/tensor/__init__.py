@@ -1,8 +1,9 @@
 """Functions on variables; the same ones are operators and methods of a Variable."""
 from paddle import _dtype
 from paddle._graph import Variable
-from paddle.tensor import creation, logic, manipulation, math, random, search
+from paddle.tensor import creation, linalg, logic, manipulation, math, random, search
 from paddle.tensor.creation import *  # noqa: F401,F403
+from paddle.tensor.linalg import *  # noqa: F401,F403
 from paddle.tensor.logic import *  # noqa: F401,F403
 from paddle.tensor.manipulation import *  # noqa: F401,F403
 from paddle.tensor.math import *  # noqa: F401,F403

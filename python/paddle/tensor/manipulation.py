@@ -298,3 +298,72 @@ def unique(*args, **kwargs):
 
 
 nonzero = masked_select = unique
+
+
+def take_along_axis(arr, indices, axis, broadcast=True, name=None):
+    """out[i, j, ...] = arr[..., indices[i, j, ...], ...], the index in the place of `axis`."""
+    from paddle.tensor import creation, math
+    axis %= len(arr.shape)
+    flat = cast(indices, "int64")
+    one = creation.ones_like(flat)
+    places = [flat if d == axis else math.subtract(call("cumsum", {"x": one}, {"axis": d}), one)
+              for d in range(len(arr.shape))]
+    return gather_nd(arr, stack(places, -1), name)
+
+
+def index_sample(x, index):
+    """Of every row of x, the elements that the row of index names."""
+    return take_along_axis(x, index, 1)
+
+
+def repeat_interleave(x, repeats, axis=None, name=None):
+    """Every element, or slice along an axis, so many times in a row."""
+    if axis is None:
+        x, axis = flatten(x, 0, -1), 0
+    axis %= len(x.shape)
+    times = [1] * (len(x.shape) + 1)
+    times[axis + 1] = int(repeats)
+    repeated = tile(unsqueeze(x, axis + 1), times)
+    return reshape(repeated, [d * int(repeats) if i == axis and d > 0 else d for i, d in enumerate(x.shape)], name)
+
+
+def scatter_nd_add(x, index, updates, name=None):
+    """x plus every update at the place that its row of index names."""
+    from paddle.tensor import math
+    return math.add(x, scatter_nd(index, updates, x.shape), name)
+
+
+def scatter_nd(index, updates, shape, name=None):
+    """Zeros of this shape, plus every update at the place that its row of index names."""
+    from paddle.tensor import creation, math
+    depth = index.shape[-1]
+    shape = [int(d) for d in shape]
+    if any(d < 0 for d in shape):
+        raise native.UnsupportedError(f"scatter_nd: the shape {shape} must be known")
+    strides = [1] * depth
+    for d in range(depth - 1, 0, -1):
+        strides[d - 1] = strides[d] * shape[d]
+    weights = creation.assign(numpy.array(strides, "int64"))
+    rows = reshape(math.sum(math.multiply(cast(index, "int64"), weights), -1), [-1])
+    rest = shape[depth:]
+    zeros = creation.zeros([int(numpy.prod(shape[:depth]))] + rest, updates.dtype)
+    return reshape(scatter(zeros, rows, reshape(updates, [-1] + rest), False), shape, name=name)
+
+
+def crop(x, shape=None, offsets=None, name=None):
+    """The block of this shape (-1: all that is left) that begins at the offsets."""
+    offsets = list(offsets) if offsets is not None else [0] * len(x.shape)
+    shape = list(shape) if shape is not None else list(x.shape)
+    axes = [i for i, d in enumerate(shape) if d >= 0 or offsets[i]]
+    ends = [offsets[i] + shape[i] if shape[i] >= 0 else 2**31 - 1 for i in axes]
+    return slice(x, axes, [offsets[i] for i in axes], ends, name)
+
+
+def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
+    """Ids of this shard, counted from its beginning; others become ignore_value."""
+    from paddle.tensor import creation, logic, math
+    size = (index_num + nshards - 1) // nshards
+    first = creation.full([1], size * shard_id, input.dtype)
+    beyond = creation.full([1], size * (shard_id + 1), input.dtype)
+    mine = logic.logical_and(logic.greater_equal(input, first), logic.less_than(input, beyond))
+    return where(mine, math.subtract(input, first), creation.full_like(input, ignore_value))

@@ -35,6 +35,11 @@ round = _unary("round", "The nearest whole number.")
 sin = _unary("sin", "The sine.")
 cos = _unary("cos", "The cosine.")
 tanh = _unary("tanh", "The hyperbolic tangent.")
+erf = _unary("erf", "The error function.")
+asin = _unary("asin", "The angle of this sine.")
+acos = _unary("acos", "The angle of this cosine.")
+atan = _unary("atan", "The angle of this tangent.")
+trunc = _unary("trunc", "Without what comes after the point.")
 
 
 def tan(x, name=None):
@@ -346,3 +351,12 @@ def multiplex(inputs, index, name=None):
     one = creation.ones_like(rows)
     place = subtract(call("cumsum", {"x": one}, {"axis": 0}), one)  # 0, 1, 2, ...
     return manipulation.gather_nd(stacked, manipulation.concat([rows, place], 1), name)
+
+
+def lerp(x, y, weight, name=None):
+    """x + weight * (y - x)."""
+    difference = subtract(y, x)
+    return add(x, scale(difference, float(weight)) if is_number(weight) else multiply(difference, weight), name)
+
+
+fmax, fmin = maximum, minimum

@@ -42,7 +42,7 @@ SCHEDULES = {
 
 ELEMENTWISE = """relu relu6 leaky_relu elu celu selu gelu sigmoid log_sigmoid tanh swish silu mish softplus softsign
     hardsigmoid hardswish hardtanh hardshrink softshrink tanhshrink thresholded_relu softmax log_softmax""".split()
-ARITHMETIC = "exp log sqrt rsqrt square abs sign floor ceil round sin cos tan sinh cosh log2 log10 log1p expm1".split()
+ARITHMETIC = "atan erf trunc exp log sqrt rsqrt square abs sign floor ceil round sin cos tan sinh cosh log2 log10 log1p expm1".split()
 
 FUNCTIONS = {
     "gelu tanh": (lambda x: F.gelu(x, approximate=True), X), "glu": (lambda x: F.glu(x), X),
@@ -82,7 +82,7 @@ FUNCTIONS = {
     "kl_div batchmean": (lambda x, y: F.kl_div(F.log_softmax(x), y, reduction="batchmean"), X, SHARES),
     "smooth_l1": (lambda x, y: F.smooth_l1_loss(x * 3, y, delta=1.5), X, X * X),
     "margin_ranking": (lambda x, y, z: F.margin_ranking_loss(x, y, z, 0.3), X, X * X, np.sign(X)),
-    "focal": (F.sigmoid_focal_loss, X, BITS), "dice": (lambda x, y: F.dice_loss(F.softmax(x), y), X, LABEL),
+    "asin": (lambda x: paddle.asin(x / 4), X), "acos": (lambda x: paddle.acos(x / 4), X), "focal": (F.sigmoid_focal_loss, X, BITS), "dice": (lambda x, y: F.dice_loss(F.softmax(x), y), X, LABEL),
     "log_loss": (lambda x, y: F.log_loss(F.sigmoid(x), y), X[:, :1].copy(), BITS[:, :1].copy()),
     "hinge": (F.hinge_embedding_loss, X, np.sign(X)), "label_smooth": (F.label_smooth, np.eye(6, dtype="float32")[:4]),
     "std": (lambda x: paddle.std(x, 1), X), "var": (lambda x: paddle.var(x), X),
@@ -95,6 +95,30 @@ FUNCTIONS = {
                      np.ones((2, 6), "float32")),
     "strided_slice": (lambda x: paddle.strided_slice(x, [0, 1], [3, 0], [0, 5], [-1, 2]), X),
     "roll": (lambda x: paddle.roll(x, [1, 2], [0, 1]), X), "mod": (lambda x: x % 0.7, X), "floordiv": (lambda x: x // 3, LABEL),
+    "bilinear up": (lambda x: F.interpolate(x, size=[15, 10], mode="bilinear"), IMAGE),
+    "bilinear corners": (lambda x: F.interpolate(x, size=[15, 10], mode="bilinear", align_corners=True), IMAGE),
+    "bilinear mode 1": (lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear", align_mode=1), IMAGE),
+    "bilinear down": (lambda x: F.interpolate(x, size=[3, 4], mode="bilinear"), IMAGE),
+    "nearest down": (lambda x: F.interpolate(x, size=[3, 4]), IMAGE),
+    "diag": (lambda x: paddle.diag(x[0]), X), "diag up": (lambda x: paddle.diag(x[0], 2), X),
+    "diag down": (lambda x: paddle.diag(x[0], -1, padding_value=3.0), X), "diag of": (lambda x: paddle.diag(x, 1), X),
+    "diagonal": (lambda x: paddle.diagonal(x, -1), X), "trace": (lambda x: paddle.trace(x, 1, 2, 3), IMAGE),
+    "meshgrid": (lambda x: paddle.stack(paddle.meshgrid(x[0], x[:, 1])), X), "kron": (paddle.kron, X, LINEAR),
+    "cross": (lambda x, y: paddle.cross(x, y, axis=1), X[:, :3].copy(), X[:, 3:].copy()),
+    "tensordot": (lambda x, y: paddle.tensordot(x, y, axes=[[1, 3], [1, 2]]), IMAGE, W[:3, :, :1, :1].repeat(7, 2)),
+    "tensordot 1": (lambda x, y: paddle.tensordot(x, y, 1), X, LINEAR),
+    "einsum": (lambda x, y: paddle.einsum("ij,jk->ki", x, y), X, LINEAR),
+    "einsum batch": (lambda x, y: paddle.einsum("bchw,bcw->bhc", x, y), IMAGE, IMAGE[:, :, 0].copy()),
+    "einsum three": (lambda x, y, z: paddle.einsum("ij,jk,i->k", x, y, z), X, LINEAR, B[:4].copy()),
+    "einsum sum": (lambda x: paddle.einsum("ij->j", x), X),
+    "moveaxis": (lambda x: paddle.moveaxis(x, [0, 2], [1, -1]), IMAGE),
+    "take_along_axis": (lambda x, i: paddle.take_along_axis(x, i, 1), X, R.randint(0, 6, (4, 6))),
+    "index_sample": (paddle.index_sample, X, R.randint(0, 6, (4, 3))),
+    "repeat_interleave": (lambda x: paddle.repeat_interleave(x, 3, 1), X),
+    "scatter_nd": (lambda i, u: paddle.scatter_nd(i, u, [4, 5, 6]), np.array([[1, 2], [3, 4], [1, 2]]), X[:3].copy()),
+    "scatter_nd_add": (lambda x, i, u: paddle.scatter_nd_add(x, i, u), X, np.array([[1], [1], [0]]), X[1:].copy()),
+    "crop": (lambda x: paddle.crop(x, [2, -1], [1, 2]), X), "lerp": (lambda x, y: paddle.lerp(x, y, 0.3), X, X * X),
+    "shard_index": (lambda x: paddle.shard_index(x, 6, 2, 1), LABEL),
     "bilinear": (F.bilinear, X, X[:, :3].copy(), R.randn(5, 6, 3).astype("float32")),
 }
 FUNCTIONS.update({name: (lambda x, n=name: getattr(F, n)(x), X * 2) for name in ELEMENTWISE})

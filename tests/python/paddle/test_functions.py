@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import paddle
+import paddle.fluid as fluid
 import paddle.nn.functional as F
 from paddle import static
 
@@ -220,3 +221,59 @@ def test_transposed_and_absolute_values(run):
     array = np.array([[1, -2, 3], [-4, 5, -6]], "float32")
     for got, wanted in zip(run({"x": array}, [x.T, abs(x)]), (array.T, abs(array))):
         np.testing.assert_array_equal(got, wanted)
+
+
+LEFT, RIGHT = np.random.RandomState(3).randn(2, 4, 3).astype("float32")
+T = np.random.RandomState(4).randn(2, 3, 4, 5).astype("float32")
+PICKED = np.array([[0, 2], [1, 1], [2, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("ours, wanted", [
+    (lambda a, b: paddle.diag(a[0]), lambda a, b: np.diag(a[0])),
+    (lambda a, b: paddle.diag(a[0], 2), lambda a, b: np.diag(a[0], 2)),
+    (lambda a, b: paddle.diag(a[0], -1, 7.0), lambda a, b: np.where(np.eye(4, k=-1) > 0, np.diag(a[0], -1), 7)),
+    (lambda a, b: paddle.diag(a, -1), lambda a, b: np.diag(a, -1)),
+    (lambda a, b: paddle.trace(a, 1), lambda a, b: np.trace(a, 1).reshape(1)),
+    (lambda a, b: paddle.kron(a, b), lambda a, b: np.kron(a, b)),
+    (lambda a, b: paddle.cross(a, b, 1), lambda a, b: np.cross(a, b)),
+    (lambda a, b: paddle.meshgrid(a[0], b[:, 0])[1], lambda a, b: np.meshgrid(a[0], b[:, 0], indexing="ij")[1]),
+    (lambda a, b: paddle.tensordot(a, b, [[0], [0]]), lambda a, b: np.tensordot(a, b, [[0], [0]])),
+    (lambda a, b: paddle.tensordot(a, b, 2), lambda a, b: np.tensordot(a, b, 2).reshape(1)),
+    (lambda a, b: paddle.einsum("ij,kj->ki", a, b), lambda a, b: np.einsum("ij,kj->ki", a, b)),
+    (lambda a, b: paddle.einsum("ij,ij", a, b), lambda a, b: np.einsum("ij,ij", a, b).reshape(1)),
+    (lambda a, b: paddle.einsum("ij,kj,i->k", a, b, a[:, 0]), lambda a, b: np.einsum("ij,kj,i->k", a, b, a[:, 0])),
+    (lambda a, b: paddle.moveaxis(a, 0, 1), lambda a, b: np.moveaxis(a, 0, 1)),
+    (lambda a, b: paddle.index_sample(a, paddle.assign(PICKED)), lambda a, b: np.take_along_axis(a, PICKED, 1)),
+    (lambda a, b: paddle.repeat_interleave(a, 2, 0), lambda a, b: np.repeat(a, 2, 0)),
+    (lambda a, b: paddle.repeat_interleave(a, 3), lambda a, b: np.repeat(a, 3)),
+    (lambda a, b: paddle.crop(a, [2, -1], [1, 1]), lambda a, b: a[1:3, 1:]),
+    (lambda a, b: paddle.lerp(a, b, 0.25), lambda a, b: a + 0.25 * (b - a)),
+    (lambda a, b: paddle.scatter_nd_add(a, paddle.assign(np.array([[1], [1]])), b[:2]),
+     lambda a, b: a + np.array([[0] * 3, b[0] + b[1], [0] * 3, [0] * 3])),
+    (lambda a, b: paddle.atan(a) + paddle.trunc(b), lambda a, b: np.arctan(a) + np.trunc(b)),
+    (lambda a, b: paddle.nn.PairwiseDistance(1.0)(a, b), lambda a, b: np.abs(a - b + 1e-6).sum(1)),
+])
+def test_rearranged_and_multiplied(run, ours, wanted):
+    out = ours(static.data("a", [4, 3], "float32"), static.data("b", [4, 3], "float32"))
+    np.testing.assert_allclose(run({"a": LEFT, "b": RIGHT}, [out])[0], wanted(LEFT, RIGHT), rtol=1e-5, atol=1e-6)
+
+
+def test_einsum_with_an_unknown_batch(run):
+    x, w = static.data("x", [None, 3, 4, 5], "float32"), static.data("w", [3, 6], "float32")
+    weights = np.ones((3, 6), "float32")
+    for equation in ("nchw,cd->nhwd", "nchw,cd->ndhw"):
+        got, = run({"x": T, "w": weights}, [paddle.einsum(equation, x, w)])
+        np.testing.assert_allclose(got, np.einsum(equation, T, weights), rtol=1e-5)
+    for wrong, error in (("ij,jk->ik", ValueError), ("nnhw,cd->d", NotImplementedError)):
+        with pytest.raises(error, match="einsum"):
+            paddle.einsum(wrong, x, w)
+
+
+def test_bilinear_interpolation(run):
+    x = static.data("x", [None, 1, 2, 2], "float32")
+    image = np.array([[[[0, 1], [2, 3]]]], "float32")
+    corners = F.interpolate(x, size=[3, 3], mode="bilinear", align_corners=True)
+    halves = fluid.layers.resize_bilinear(x, [2, 4], align_corners=False, align_mode=0)
+    got = run({"x": image}, [corners, halves])
+    np.testing.assert_allclose(got[0][0, 0], [[0, .5, 1], [1, 1.5, 2], [2, 2.5, 3]])
+    np.testing.assert_allclose(got[1][0, 0], [[0, .25, .75, 1], [2, 2.25, 2.75, 3]])

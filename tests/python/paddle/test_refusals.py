@@ -12,7 +12,7 @@ import paddle.fluid as fluid
     ("paddle.nn.LSTM", "TransformerEncoder"), ("paddle.static.nn.while_loop", "paddle.where"),
     ("paddle.fluid.layers.While", "where"), ("paddle.fluid.dygraph", "static"), ("paddle.jit", "enable_static"),
     ("paddle.fluid.layers.dynamic_lstm", "TransformerEncoder"), ("paddle.fluid.ParallelExecutor", "fleetrun"),
-    ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.einsum", "matmul"),
+    ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.cholesky", "FleetX"),
     ("paddle.distributed.spawn", "fleetrun"), ("paddle.distributed.CountFilterEntry", "sparse_embedding"),
     ("paddle.dataset.cifar", "DataLoader"), ("paddle.nn.functional.ctc_loss", "cross_entropy")])
 def test_refused_names_name_the_nearest_thing(path, words):
@@ -32,7 +32,7 @@ def test_a_misspelt_name_gets_a_hint():
 
 @pytest.mark.parametrize("call", [
     lambda: paddle.disable_static(), lambda: paddle.static.device_guard("gpu:1"), lambda: paddle.optimizer.Adamax(0.1),
-    lambda: paddle.nn.functional.interpolate(paddle.static.data("x", [1, 1, 2, 2]), scale_factor=1.5)])
+    lambda: paddle.nn.functional.interpolate(paddle.static.data("x", [1, 1, 2, 2]), scale_factor=1.5, mode="bicubic")])
 def test_refused_calls(call):
     with pytest.raises(NotImplementedError):
         call()

@@ -42,8 +42,8 @@ _REFUSED.update({name: _NO_LOD for name in (
 _REFUSED.update({name: "a layer over a whole sequence, such as paddle.nn.TransformerEncoder" for name in (
     "dynamic_lstm", "dynamic_gru", "lstm", "gru_unit", "lstm_unit", "rnn", "LSTMCell", "GRUCell", "beam_search")})
 _REFUSED.update({"py_reader": "fluid.io.DataLoader.from_generator", "read_file": "fluid.io.DataLoader.from_generator",
-                 "double_buffer": "fluid.io.DataLoader.from_generator", "image_resize": "resize_nearest",
-                 "resize_bilinear": "resize_nearest", "nce": "fc", "hsigmoid": "fc", "conv3d": "conv2d", "pool3d": "pool2d",
+                 "double_buffer": "fluid.io.DataLoader.from_generator",
+                 "nce": "fc", "hsigmoid": "fc", "conv3d": "conv2d", "pool3d": "pool2d",
                  "linear_chain_crf": "nothing", "crf_decoding": "nothing", "warpctc": "cross_entropy", "unique": "nothing",
                  "chunk_eval": "nothing", "sampled_softmax_with_cross_entropy": "softmax_with_cross_entropy",
                  "center_loss": "nothing", "rank_loss": "paddle.nn.functional.margin_ranking_loss",

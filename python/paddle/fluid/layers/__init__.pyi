@@ -40,6 +40,7 @@ from paddle.fluid.layers.nn import gaussian_random as gaussian_random
 from paddle.fluid.layers.nn import hard_sigmoid as hard_sigmoid
 from paddle.fluid.layers.nn import hard_swish as hard_swish
 from paddle.fluid.layers.nn import huber_loss as huber_loss
+from paddle.fluid.layers.nn import image_resize as image_resize
 from paddle.fluid.layers.nn import kldiv_loss as kldiv_loss
 from paddle.fluid.layers.nn import l2_normalize as l2_normalize
 from paddle.fluid.layers.nn import label_smooth as label_smooth
@@ -65,6 +66,7 @@ from paddle.fluid.layers.nn import reduce_min as reduce_min
 from paddle.fluid.layers.nn import reduce_prod as reduce_prod
 from paddle.fluid.layers.nn import reduce_sum as reduce_sum
 from paddle.fluid.layers.nn import reshape as reshape
+from paddle.fluid.layers.nn import resize_bilinear as resize_bilinear
 from paddle.fluid.layers.nn import resize_nearest as resize_nearest
 from paddle.fluid.layers.nn import scale as scale
 from paddle.fluid.layers.nn import scatter as scatter

@@ -311,8 +311,19 @@ def gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype="float32", name=None
     return T.gaussian(shape, mean, std, dtype, name)
 
 
-def resize_nearest(input, out_shape=None, scale=None, name=None, **ignored):
-    return F.interpolate(input, out_shape, scale, "nearest", name=name)
+def resize_nearest(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True,
+                   data_format="NCHW"):
+    return F.interpolate(input, out_shape, scale, "nearest", align_corners, data_format=data_format, name=name)
+
+
+def resize_bilinear(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, align_mode=1,
+                    data_format="NCHW"):
+    return F.interpolate(input, out_shape, scale, "bilinear", align_corners, align_mode, data_format, name)
+
+
+def image_resize(input, out_shape=None, scale=None, name=None, resample="BILINEAR", actual_shape=None,
+                 align_corners=True, align_mode=1, data_format="NCHW"):
+    return F.interpolate(input, out_shape, scale, resample.lower(), align_corners, align_mode, data_format, name)
 
 
 _POOLS = {"sum": "sum", "average": "mean", "sqrt": "sqrt", "max": "max", "first": "first", "last": "last"}

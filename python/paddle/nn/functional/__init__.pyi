@@ -50,6 +50,7 @@ from paddle.nn.functional.common import label_smooth as label_smooth
 from paddle.nn.functional.common import linear as linear
 from paddle.nn.functional.common import normalize as normalize
 from paddle.nn.functional.common import pad as pad
+from paddle.nn.functional.common import pairwise_distance as pairwise_distance
 from paddle.nn.functional.common import pixel_shuffle as pixel_shuffle
 from paddle.nn.functional.common import sequence_mask as sequence_mask
 from paddle.nn.functional.common import unfold as unfold

@@ -1,12 +1,14 @@
 """Linear maps, dropout, embedding, padding."""
+import numpy
+
 from paddle._graph import as_list, call, layer_call
 from paddle._native import native
 from paddle.tensor import creation, manipulation, math
 from paddle.utils import unique_name
 
 __all__ = ["linear", "dropout", "dropout2d", "dropout3d", "alpha_dropout", "embedding", "one_hot", "pad",
-           "cosine_similarity", "label_smooth", "interpolate", "upsample", "bilinear", "unfold", "normalize",
-           "sequence_mask", "pixel_shuffle"]
+           "cosine_similarity", "pairwise_distance", "label_smooth", "interpolate", "upsample", "bilinear", "unfold",
+           "normalize", "sequence_mask", "pixel_shuffle"]
 
 one_hot = manipulation.one_hot
 
@@ -65,6 +67,11 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-8):
     return math.divide(inner, math.sqrt(math.clip(lengths, eps * eps, None)))
 
 
+def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
+    """The p-norm of the difference of the rows."""
+    return math.norm(math.scale(math.subtract(x, y), 1.0, epsilon), p, -1, keepdim, name)
+
+
 def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
     length = math.norm(x, p, axis, True)
     return math.divide(x, math.clip(length, epsilon, None), name)
@@ -76,23 +83,47 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     return math.scale(label, 1.0 - epsilon, epsilon / label.shape[-1], name=name)
 
 
+def _weights(source, target, scale, mode, align_corners, align_mode):
+    """[target, source]: how much every old pixel of a line gives to every new one."""
+    out, places = numpy.zeros((target, source), "float32"), numpy.arange(target)
+    if align_corners:
+        at = places * ((source - 1) / (target - 1) if target > 1 else 0.0)
+    else:
+        ratio = 1.0 / scale if scale else source / target
+        at = places * ratio if mode == "nearest" or align_mode == 1 else (places + 0.5) * ratio - 0.5
+    at = numpy.clip(at, 0, source - 1)
+    if mode == "nearest":
+        out[places, numpy.floor(at + 0.5 * align_corners).astype("int64")] = 1
+        return out
+    low = numpy.floor(at).astype("int64")
+    numpy.add.at(out, (places, low), 1 - (at - low))
+    numpy.add.at(out, (places, numpy.minimum(low + 1, source - 1)), at - low)
+    return out
+
+
 def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0, data_format="NCHW",
                 name=None):
-    """Enlarges images by a whole factor, each pixel repeated."""
-    height, width = x.shape[2:4] if data_format == "NCHW" else x.shape[1:3]
+    """Images of another size: a product with the weights of both directions."""
+    if mode not in ("nearest", "bilinear") or len(x.shape) != 4:
+        raise native.UnsupportedError(
+            f"interpolate: mode={mode!r} of {list(x.shape)}: 'nearest' and 'bilinear' of images are here")
+    if data_format == "NHWC":
+        out = interpolate(manipulation.transpose(x, [0, 3, 1, 2]), size, scale_factor, mode, align_corners, align_mode)
+        return manipulation.transpose(out, [0, 2, 3, 1], name)
+    height, width = x.shape[2:4]
+    if height < 0 or width < 0:
+        raise native.UnsupportedError(f"interpolate: height and width of '{x.name}' {list(x.shape)} must be known")
+    factors = as_list(scale_factor) * (1 if len(as_list(scale_factor)) == 2 else 2)
     if size is not None:
-        size = as_list(size)
-        factors = [size[0] / height, size[1] / width]
+        factors, (new_height, new_width) = [None, None], [int(n) for n in as_list(size)]
+    elif scale_factor is not None:
+        new_height, new_width = int(height * factors[0]), int(width * factors[1])
     else:
-        factors = as_list(scale_factor)
-        factors = factors * 2 if len(factors) == 1 else factors
-    if mode != "nearest" or data_format != "NCHW" or any(not float(f).is_integer() or f < 1 for f in factors):
-        raise native.UnsupportedError("interpolate: only mode='nearest' by whole factors on NCHW images is here")
-    fh, fw = int(factors[0]), int(factors[1])
-    channels = x.shape[1]
-    cells = manipulation.reshape(x, [-1, channels, height, 1, width, 1])
-    return manipulation.reshape(manipulation.tile(cells, [1, 1, 1, fh, 1, fw]),
-                                [-1, channels, height * fh, width * fw], name)
+        raise ValueError("interpolate: give size or scale_factor")
+    rows = _weights(height, new_height, factors[0], mode, align_corners, align_mode)
+    columns = _weights(width, new_width, factors[1], mode, align_corners, align_mode)
+    wide = math.matmul(x, creation.assign(numpy.ascontiguousarray(columns.T)))
+    return math.matmul(creation.assign(rows), wide, name=name)
 
 
 upsample = interpolate
