@@ -67,7 +67,7 @@ void Shared::leave() {
 // --- waiting ------------------------------------------------------------------------------------
 
 void Shared::arrive() {
-  own().phase.store(++phase_, std::memory_order_release);
+  own().arrivals[calls_ & 1].phase.store(++phase_, std::memory_order_release);
   ring_all();
 }
 
@@ -78,7 +78,8 @@ void Shared::ring_all() {
 
 void Shared::wait_for_all(Deadline deadline) {
   const auto behind = [&](int r) {
-    const uint32_t phase = memory_.slot(r).phase.load(std::memory_order_acquire);
+    const uint32_t phase =
+        memory_.slot(r).arrivals[calls_ & 1].phase.load(std::memory_order_acquire);
     return static_cast<int32_t>(phase - phase_) < 0;
   };
   int next = 0;
@@ -164,14 +165,14 @@ void Shared::perform(const Call& call, Deadline deadline) {
   }
 }
 
-const Post& Shared::post(int peer) const { return memory_.slot(peer).posts[calls_ & 1]; }
+const Post& Shared::post(int peer) const { return memory_.slot(peer).arrivals[calls_ & 1].post; }
 
 // Tells the others what this rank is about to do and hears what they are: the same, or it is a
 // mistake of the program.
 void Shared::meet(const Call& c, uint64_t in, uint64_t out, Deadline deadline) {
   ++calls_;
   const Post mine{c.kind, c.dtype, c.op, c.peer, c.count, in, out};
-  own().posts[calls_ & 1] = mine;
+  own().arrivals[calls_ & 1].post = mine;
   sync(deadline);
   for (int r = 0; r < size(); ++r) {
     const Post& p = post(r);

@@ -35,14 +35,20 @@ inline constexpr uint64_t kNowhere = ~uint64_t{0};
 
 enum class Presence : uint32_t { kHere, kLeft };
 
+// The phase that a rank has reached and the call it is in, in one cache line: who waits for the one
+// has the other when it comes.
+struct alignas(64) Arrival {
+  std::atomic<uint32_t> phase;
+  Post post;
+};
+
 struct Slot {
-  alignas(64) std::atomic<uint32_t> phase;
+  // Calls use them in turn: a rank that is one call behind may still read the other.
+  Arrival arrivals[2];
   // Read by everybody who arrives, written only by one who goes to sleep.
   alignas(64) std::atomic<uint32_t> asleep;
   std::atomic<uint32_t> bell;  // futex
   std::atomic<Presence> presence;
-  // Used in turn: a rank that is one call behind may still read the other.
-  alignas(64) Post posts[2];
   alignas(64) char small[2][kInlineBytes];
   alignas(4096) char stage[2][kStageBytes];
 };
