@@ -1,5 +1,6 @@
 #include "fleetx/comm/communicator.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -135,7 +136,7 @@ Work Communicator::start(const Call& call) {
 
 int64_t Communicator::post(const Call& call) {
   const std::scoped_lock lock(posted_mutex_);
-  posted_.emplace(next_posted_, start(call));
+  posted_.emplace_back(next_posted_, start(call));
   return next_posted_++;
 }
 
@@ -143,7 +144,8 @@ void Communicator::await(int64_t number) {
   Work work;
   {
     const std::scoped_lock lock(posted_mutex_);
-    const auto it = posted_.find(number);
+    const auto it = std::find_if(posted_.begin(), posted_.end(),
+                                 [&](const auto& posted) { return posted.first == number; });
     FLEETX_CHECK(it != posted_.end(), "call ", number, " was not posted, or is awaited already");
     work = it->second;
     posted_.erase(it);
@@ -160,7 +162,7 @@ void Communicator::settle(const Work& work) noexcept {
 }
 
 void Communicator::settle() noexcept {
-  std::map<int64_t, Work> left;
+  std::vector<std::pair<int64_t, Work>> left;
   {
     const std::scoped_lock lock(posted_mutex_);
     left.swap(posted_);

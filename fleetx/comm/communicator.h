@@ -17,7 +17,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -181,7 +180,7 @@ class Communicator {
   std::vector<std::pair<std::string, int>> groups_made_;
   std::optional<std::string> dead_;  // what killed it
   std::mutex posted_mutex_;
-  std::map<int64_t, Work> posted_;
+  std::vector<std::pair<int64_t, Work>> posted_;  // a few at a time
   int64_t next_posted_ = 0;
   Lane lane_;
 };

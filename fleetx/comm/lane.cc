@@ -33,23 +33,34 @@ bool Work::wait_for(Milliseconds time) const {
 
 bool Lane::on_lane() { return is_lane; }
 
-Work Lane::start(std::function<void()> fn) {
-  Work work;
-  work.state_ = std::make_shared<Work::State>();
-  std::scoped_lock lock(mutex_);
+// One that is done and that nobody holds any more.
+std::shared_ptr<Work::State> Lane::free_state() {
+  for (const auto& state : states_) {
+    if (state.use_count() > 1) continue;
+    const std::scoped_lock lock(state->mutex);
+    if (!state->done) continue;
+    state->done = false;
+    state->error = nullptr;
+    return state;
+  }
+  return states_.emplace_back(std::make_shared<Work::State>());
+}
+
+void Lane::append(Work::State& state) {
   FLEETX_CHECK(!stop_, "a call on a communicator that is being destroyed");
   if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
-  tasks_.push_back({std::move(fn), work.state_});
+  state.next = nullptr;
+  (first_ != nullptr ? last_->next : first_) = &state;
+  last_ = &state;
   changed_.notify_all();
-  return work;
 }
 
 // A direct call comes after all that were started before it: the queue must be empty.
 void Lane::take_turn() {
   std::unique_lock lock(mutex_);
-  if (busy_ || !tasks_.empty()) {
+  if (busy_ || first_ != nullptr) {
     const Count one_more(waiting_);
-    wait_glancing(changed_, lock, Deadline::max(), [&] { return !busy_ && tasks_.empty(); });
+    wait_glancing(changed_, lock, Deadline::max(), [&] { return !busy_ && first_ == nullptr; });
   }
   busy_ = true;
 }
@@ -57,33 +68,33 @@ void Lane::take_turn() {
 void Lane::end_turn() {
   std::scoped_lock lock(mutex_);
   busy_ = false;
-  if (waiting_ > 0 || !tasks_.empty()) changed_.notify_all();
+  if (waiting_ > 0 || first_ != nullptr) changed_.notify_all();
 }
 
 void Lane::serve() {
   is_lane = true;
   for (;;) {
-    Task task;
+    Work::State* state = nullptr;  // kept by states_
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || (!busy_ && !tasks_.empty()); });
-      if (tasks_.empty()) return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
+      changed_.wait(lock, [&] { return stop_ || (!busy_ && first_ != nullptr); });
+      if (first_ == nullptr) return;
+      state = first_;
+      first_ = state->next;
       busy_ = true;
     }
     std::exception_ptr error;
     try {
       if (stop_) fail(Error::Kind::kComm, "the communicator was destroyed before this call");
-      task.fn();
+      state->call(state->function);
     } catch (...) {
       error = std::current_exception();
     }
     end_turn();
-    std::scoped_lock lock(task.state->mutex);
-    task.state->done = true;
-    task.state->error = error;
-    task.state->changed.notify_all();
+    const std::scoped_lock lock(state->mutex);
+    state->done = true;
+    state->error = error;
+    state->changed.notify_all();
   }
 }
 

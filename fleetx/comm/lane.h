@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
+#include <cstddef>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
+#include <type_traits>
+#include <vector>
 
 #include "fleetx/comm/deadline.h"
 
@@ -30,7 +32,12 @@ class Work {
     std::condition_variable changed;
     bool done = false;
     std::exception_ptr error;
+    // What is to be done, and what comes after it in the lane.
+    void (*call)(void*) = nullptr;
+    alignas(std::max_align_t) std::byte function[128];
+    State* next = nullptr;
   };
+  explicit Work(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;
 };
 
@@ -38,7 +45,17 @@ class Lane {
  public:
   ~Lane() { stop(); }
 
-  Work start(std::function<void()> fn);
+  // Allocates nothing once as many calls as now were under way before.
+  template <class Fn>
+  Work start(const Fn& fn) {
+    static_assert(std::is_trivially_copyable_v<Fn> && sizeof(Fn) <= sizeof(Work::State::function));
+    const std::scoped_lock lock(mutex_);
+    std::shared_ptr<Work::State> state = free_state();
+    new (state->function) Fn(fn);
+    state->call = [](void* function) { (*static_cast<Fn*>(function))(); };
+    append(*state);
+    return Work(std::move(state));
+  }
   template <class Fn>
   void run(const Fn& fn) {
     take_turn();
@@ -51,21 +68,20 @@ class Lane {
   static bool on_lane();
 
  private:
-  struct Task {
-    std::function<void()> fn;
-    std::shared_ptr<Work::State> state;
-  };
   struct Turn {
     Lane* lane;
     ~Turn() { lane->end_turn(); }
   };
   void take_turn();
   void end_turn();
+  std::shared_ptr<Work::State> free_state();
+  void append(Work::State& state);
   void serve();
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> tasks_;
+  std::vector<std::shared_ptr<Work::State>> states_;  // all that there are, to be used again
+  Work::State *first_ = nullptr, *last_ = nullptr;    // those that wait for their turn
   bool busy_ = false;
   std::atomic<bool> stop_ = false;
   int waiting_ = 0;

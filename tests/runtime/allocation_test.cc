@@ -12,8 +12,10 @@
 #include "fleetx/models/lenet.h"
 #include "fleetx/optim/optimizer.h"
 #include "fleetx/runtime/executor.h"
+#include "fleetx/strategies/strategy.h"
 #include "tests/support/op_case.h"
 #include "tests/support/sample_program.h"
+#include "tests/support/workers.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FLEETX_COUNTS_ALLOCATIONS 0
@@ -129,6 +131,35 @@ TEST(Allocation, ATrainingStepOfAConvolutionNetworkAllocatesNothing) {
       main, startup,
       {{"x", testing::random({8, 1, 28, 28})}, {"label", testing::random_ints({8, 1}, 0, 10)}},
       {"loss"});
+}
+
+TEST(Allocation, ADataParallelStepAllocatesNothing) {
+  if (!FLEETX_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer has its own allocator";
+  const int workers = 2;
+  testing::run_workers(workers, [&](int rank, const testing::SharedGroups& groups) {
+    testing::SampleProgram s;
+    optim::Momentum({.lr = 0.1, .mu = 0.9}).minimize(s.loss);
+    // A bucket for each layer, so that several calls are under way at once.
+    strategies::apply_strategies(s.main, s.startup, {{"data_parallel", {{"fuse", false}}}},
+                                 {.mesh = Mesh({{"dp", workers}}, rank)});
+    Scope scope;
+    Executor exe({.plan = {.groups = groups}});
+    exe.run(s.startup, scope);
+    const Feeds feeds{{"x", testing::random({6, 4})},
+                      {"label", testing::random_ints({6, 1}, 0, 3)}};
+    Plan& plan = exe.plan(s.main, scope, feeds, {"loss"});
+    EXPECT_GE(plan.buckets().size(), 2u);
+    exe.run(plan);
+    comm::Communicator& group = groups->at("dp");
+    group.barrier();
+    if (rank == 0) by_fleetx = by_onednn = 0, counting = true;
+    group.barrier();
+    for (int i = 0; i < 50; ++i) exe.run(plan);
+    group.barrier();
+    if (rank == 0) counting = false;
+    group.barrier();
+  });
+  EXPECT_EQ(by_fleetx, 0);
 }
 
 }  // namespace
