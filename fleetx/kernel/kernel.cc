@@ -88,13 +88,13 @@ comm::Communicator& Prepare::group(std::string_view name) const {
 }
 
 Slot Prepare::bucket(std::string_view slot, comm::Communicator& group, size_t tail) {
-  Bucket bucket{.group = &group, .tail = tail};
+  Bucket bucket{.group = &group, .tail = tail, .place = scratch_.size()};
   for (size_t i = 0; i < count(slot); ++i) {
     bucket.inputs.push_back(input_as_is(slot, i).index);
     bucket.bytes += align_up(in(slot, i).bytes());
   }
   buckets_.push_back(bucket);
-  return {bucket.inputs.front()};
+  return scratch(0);
 }
 
 RandomStream Prepare::random_stream() const {

@@ -91,6 +91,7 @@ struct Bucket {
   std::vector<int> inputs = {};  // places among all inputs of the op
   size_t bytes = 0;              // without the tail
   size_t tail = 0;
+  size_t place = 0;  // among the op's scratch memory: where the kernel finds its beginning
 };
 
 class Prepare {
@@ -122,8 +123,8 @@ class Prepare {
   Slot output(std::string_view slot, size_t i = 0) { return output(slot, i, Layout::plain()); }
   Slot output(std::string_view slot, size_t i, const Layout& made);
   std::vector<Slot> outputs(std::string_view slot);
-  // All inputs of a list, as they are, in one bucket; the first slot is where it begins. The op
-  // must also write them, and does so in place.
+  // All inputs of a list, as they are, in one bucket; the slot is where it begins, or null: they
+  // could not be put there (state, what is fed). The op must also write them, and does so in place.
   Slot bucket(std::string_view slot, comm::Communicator& group, size_t tail);
   // Memory that this kernel may use during run; it keeps nothing from one run to the next.
   Slot scratch(size_t bytes);

@@ -54,38 +54,30 @@ void infer_wait(ir::Infer& c) {
 // The variables as they lie in memory, and the marks of their layouts behind them.
 class Members {
  public:
-  explicit Members(kernel::Prepare& p) : dtype_(p.in("xs").dtype) {
+  Members(kernel::Prepare& p, comm::Communicator& group) : dtype_(p.in("xs").dtype) {
     uint64_t hash = 0;
     for (size_t i = 0; i < p.count("xs"); ++i) {
       const kernel::Desc& x = p.in("xs", i);
       xs_.push_back(p.input_as_is("xs", i));
       p.output("out", i, x.layout);
       counts_.push_back(x.stored());
-      offsets_.push_back(bytes_);
       bytes_ += align_up(x.bytes());
       hash = mix(hash, stable_hash(str(x.shape, x.layout)));
     }
     // Small enough for their sum over 2^14 ranks to be exact in f32.
     for (size_t i = 0; i < marks_.size(); ++i) marks_[i] = static_cast<float>(mix(hash, i) & 1023);
-  }
-  void ask_for_bucket(kernel::Prepare& p, comm::Communicator& group) const {
-    if (dtype_ == f32) p.bucket("xs", group, sizeof marks_);
+    if (dtype_ == f32) bucket_ = p.bucket("xs", group, sizeof marks_);
   }
 
-  bool in_bucket(const kernel::Run& r) const {
-    const char* base = r.in<char>(xs_.front());
-    for (size_t i = 0; i < xs_.size(); ++i)
-      if (r.in<char>(xs_[i]) != base + offsets_[i]) return false;
-    return dtype_ == f32;
-  }
+  bool in_bucket(const kernel::Run& r) const { return r.raw(bucket_) != nullptr; }
   comm::Call whole(const kernel::Run& r) const {
-    char* base = r.out<char>(xs_.front());
+    char* base = r.out<char>(bucket_);
     std::memcpy(base + bytes_, marks_.data(), sizeof marks_);
     return comm::Call::all_reduce(base, static_cast<int64_t>((bytes_ + sizeof marks_) / 4), f32,
                                   comm::ReduceOp::kAverage);
   }
   bool marks_agree(const kernel::Run& r) const {
-    return std::memcmp(r.in<char>(xs_.front()) + bytes_, marks_.data(), sizeof marks_) == 0;
+    return std::memcmp(r.in<char>(bucket_) + bytes_, marks_.data(), sizeof marks_) == 0;
   }
   size_t count() const { return xs_.size(); }
   comm::Call single(const kernel::Run& r, size_t i) const {
@@ -96,8 +88,8 @@ class Members {
   DType dtype_;
   std::vector<kernel::Slot> xs_;
   std::vector<int64_t> counts_;
-  std::vector<size_t> offsets_;
   size_t bytes_ = 0;
+  kernel::Slot bucket_;
   std::array<float, 16> marks_;
 };
 
@@ -105,11 +97,9 @@ class Start final : public kernel::Kernel {
  public:
   explicit Start(kernel::Prepare& p)
       : group_(p.group(p.attr<std::string>("group"))),
-        members_(p),
+        members_(p, group_),
         step_(p.input("step")),
-        ticket_(p.output("ticket")) {
-    members_.ask_for_bucket(p, group_);
-  }
+        ticket_(p.output("ticket")) {}
   // A step that failed half-way leaves calls behind that work on memory of the plan.
   ~Start() override { group_.settle(); }
 
@@ -138,7 +128,9 @@ class Start final : public kernel::Kernel {
 class Wait final : public kernel::Kernel {
  public:
   explicit Wait(kernel::Prepare& p)
-      : group_(p.group(p.attr<std::string>("group"))), members_(p), ticket_(p.input("ticket")) {}
+      : group_(p.group(p.attr<std::string>("group"))),
+        members_(p, group_),
+        ticket_(p.input("ticket")) {}
 
   void run(const kernel::Run& r) override {
     const int64_t ticket = *r.in<int64_t>(ticket_);

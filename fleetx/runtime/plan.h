@@ -38,6 +38,8 @@ struct Storage {
   int bucket = -1;  // kBucket: which one; block.offset is the place in it
 };
 
+inline constexpr int kNoStorage = -1;  // of a bucket that could not be
+
 // Memory from the group's communicator; stays for the life of the plan.
 struct BucketMemory {
   comm::Communicator* group = nullptr;
@@ -50,7 +52,7 @@ struct Step {
   std::string description;  // for messages: describe(op)
   std::unique_ptr<kernel::Kernel> kernel;
   std::vector<int> inputs, outputs;  // values
-  std::vector<int> scratch;          // storages
+  std::vector<int> scratch;          // storages, or kNoStorage
   ir::Cost cost;
   ir::Role role = ir::Role::kForward;
   std::vector<void*> pointers;  // inputs, outputs, scratch

@@ -322,18 +322,35 @@ class Planner {
   }
 
   // Gradients are born in their bucket: their only memory, from the op that computes them on. What
-  // has its place already (state, what is fed) stays there, and then the others do so too.
-  void add_bucket(const kernel::Bucket& bucket, const Step& step) {
+  // has its place already (state, what is fed) stays there, and then the others do so too. A later
+  // op that asks for the same variables finds them where the first has put them.
+  void add_bucket(const kernel::Bucket& bucket, Step& step) {
+    std::vector<Storage*> members;
     for (const int input : bucket.inputs)
-      if (storage_of(step.inputs[static_cast<size_t>(input)]).region != Region::kArena) return;
-    const int number = static_cast<int>(plan_->buckets_.size());
+      members.push_back(&storage_of(step.inputs[static_cast<size_t>(input)]));
+    const bool there = members.front()->region == Region::kBucket;
+    const int number = there ? members.front()->bucket : static_cast<int>(plan_->buckets_.size());
     size_t end = 0;
-    for (const int input : bucket.inputs) {
-      Storage& storage = storage_of(step.inputs[static_cast<size_t>(input)]);
-      storage.region = Region::kBucket;
-      storage.bucket = number;
-      storage.block.offset = end;
-      end += align_up(storage.block.bytes);
+    for (Storage* m : members) {
+      const bool fits =
+          there ? m->region == Region::kBucket && m->bucket == number && m->block.offset == end
+                : m->region == Region::kArena && std::count(members.begin(), members.end(), m) == 1;
+      if (!fits) {
+        step.scratch[bucket.place] = kNoStorage;
+        return;
+      }
+      end += align_up(m->block.bytes);
+    }
+    Storage& begin = plan_->storages_[static_cast<size_t>(step.scratch[bucket.place])];
+    begin.region = Region::kBucket;
+    begin.bucket = number;
+    if (there) return;
+    end = 0;
+    for (Storage* m : members) {
+      m->region = Region::kBucket;
+      m->bucket = number;
+      m->block.offset = end;
+      end += align_up(m->block.bytes);
     }
     plan_->buckets_.push_back({bucket.group, end + bucket.tail, nullptr});
   }
@@ -427,7 +444,8 @@ class Planner {
         in_use[static_cast<size_t>(plan_->values_[static_cast<size_t>(v)].storage)] = true;
       for (const int v : step.outputs)
         in_use[static_cast<size_t>(plan_->values_[static_cast<size_t>(v)].storage)] = true;
-      for (const int s : step.scratch) in_use[static_cast<size_t>(s)] = true;
+      for (const int s : step.scratch)
+        if (s != kNoStorage) in_use[static_cast<size_t>(s)] = true;
     }
     std::vector<Block*> arena;
     for (size_t s = 0; s < plan_->storages_.size(); ++s) {
@@ -464,7 +482,8 @@ class Planner {
       for (const int v : step.inputs) bind_value(v);
       for (const int v : step.outputs) bind_value(v);
       for (const int v : step.scratch)
-        step.pointers.push_back(pointer(plan_->storages_[static_cast<size_t>(v)]));
+        step.pointers.push_back(
+            v == kNoStorage ? nullptr : pointer(plan_->storages_[static_cast<size_t>(v)]));
     }
     plan_->fetched_.resize(plan_->fetches_.size());
     for (size_t i = 0; i < plan_->fetches_.size(); ++i) {

@@ -100,6 +100,27 @@ TEST(AllReduce, OtherTypesAreReducedOneByOne) {
   });
 }
 
+// What has memory of its own cannot be in a bucket, nor have marks behind it.
+TEST(AllReduce, AveragesStateWhereItIs) {
+  run_workers(2, [&](int rank, const SharedGroups& groups) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    const ir::Var s = b.state("s", f32, {16});
+    const auto started = b.op("all_reduce_start", {{"xs", std::vector{s}}}, {{"group", "dp"}},
+                              {{"out", ir::Names{"s"}}});
+    b.op("all_reduce_wait", {{"xs", std::vector{s}}, {"ticket", started["ticket"]}},
+         {{"group", "dp"}}, {{"out", ir::Names{"s"}}});
+    runtime::Scope scope;
+    scope.set("s", filled({16}, static_cast<float>(rank)));
+    runtime::Executor exe({.plan = {.groups = groups}});
+    const auto out = exe.run(main, scope, {}, {"s"});
+    EXPECT_EQ(out[0].data<float>()[15], 0.5f);
+    const runtime::Plan& plan = exe.plan(main, scope, {}, {"s"});
+    EXPECT_TRUE(plan.buckets().empty());
+    for (const runtime::Step& step : plan.steps()) EXPECT_EQ(step.pointers.back(), nullptr);
+  });
+}
+
 TEST(AllReduce, WorkersWithOtherShapesAreAnError) {
   const auto mixed = [](int rank, const SharedGroups& groups) {
     ir::Program main, startup;
