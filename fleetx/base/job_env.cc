@@ -236,6 +236,11 @@ JobEnv JobEnv::from_environment() {
   return from([](std::string_view name) { return env::get(name); });
 }
 
+std::string suffix_of_worker(std::string_view before) {
+  const JobEnv job = JobEnv::from_environment();
+  return job.world > 1 ? str(before, job.rank) : "";
+}
+
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> parts;
   if (text.empty()) return parts;

@@ -46,6 +46,10 @@ struct JobEnv {
   static JobEnv from_environment();
 };
 
+// For paths that all workers are given alike and each writes to: `before` and this worker's rank
+// where the job has several, else "".
+std::string suffix_of_worker(std::string_view before);
+
 // "n[01-03,7],login" (as in SLURM_JOB_NODELIST) to n01 n02 n03 n7 login.
 std::vector<std::string> expand_host_list(std::string_view text);
 

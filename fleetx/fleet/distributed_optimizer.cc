@@ -1,8 +1,7 @@
 #include "fleetx/fleet/distributed_optimizer.h"
 
-#include "fleetx/base/env.h"
-#include "fleetx/base/job_env.h"
 #include "fleetx/base/log.h"
+#include "fleetx/runtime/executor.h"
 
 namespace fleetx::fleet {
 namespace {
@@ -59,11 +58,10 @@ std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
   const ir::Program main = b.main(), startup = b.startup();
   try {
     auto gradients = optimizer_->minimize(loss, options, where);
-    strategies::StrategyContext context{.mesh = mesh_,
-                                        .dump_dir = env::get("FLEETX_DUMP").value_or("")};
-    for (const std::string& name : split_list(env::get("FLEETX_SKIP").value_or("")))
-      context.skip.insert(name);
-    applied_ = strategies::apply_strategies(b.main(), b.startup(), requests, context);
+    const runtime::PlanOptions plan = runtime::ExecutorOptions::from_env().plan;
+    applied_ =
+        strategies::apply_strategies(b.main(), b.startup(), requests,
+                                     {.mesh = mesh_, .dump_dir = plan.dump_dir, .skip = plan.skip});
     if (mesh_.world() > 1 && mesh_.rank() == 0 && strategy_.fuse_all_reduce_ops)
       say_what_was_fused(b.main());
     return gradients;

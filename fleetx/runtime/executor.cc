@@ -9,20 +9,13 @@
 
 #include "fleetx/base/cpu.h"
 #include "fleetx/base/env.h"
+#include "fleetx/base/job_env.h"
 #include "fleetx/base/log.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/runtime/trace.h"
 
 namespace fleetx::runtime {
 namespace {
-
-std::set<std::string> split_names(const std::string& list) {
-  std::set<std::string> out;
-  std::stringstream in(list);
-  for (std::string name; std::getline(in, name, ',');)
-    if (!name.empty()) out.insert(name);
-  return out;
-}
 
 void announce_once() {
   static std::once_flag once;
@@ -116,8 +109,10 @@ ExecutorOptions ExecutorOptions::from_env() {
   ExecutorOptions options;
   options.check_finite = env::flag("FLEETX_CHECK_FINITE");
   options.profile = env::flag("FLEETX_PROFILE");
-  options.plan.skip = split_names(env::get("FLEETX_SKIP").value_or(""));
-  options.plan.dump_dir = env::get("FLEETX_DUMP").value_or("");
+  for (const std::string& name : split_list(env::get("FLEETX_SKIP").value_or("")))
+    options.plan.skip.insert(name);
+  if (const auto folder = env::get("FLEETX_DUMP"))
+    options.plan.dump_dir = *folder + suffix_of_worker("/worker_");
   return options;
 }
 

@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "fleetx/base/env.h"
+#include "fleetx/base/job_env.h"
 #include "fleetx/base/log.h"
 
 namespace fleetx::runtime::trace {
@@ -25,7 +27,12 @@ struct Event {
 
 class Collector {
  public:
-  Collector() : file_(env::get("FLEETX_TRACE").value_or("")) {}
+  Collector() {
+    const std::filesystem::path file = env::get("FLEETX_TRACE").value_or("");
+    if (file.empty()) return;
+    const std::string name = file.stem().string() + suffix_of_worker(".worker_");
+    file_ = (file.parent_path() / (name + file.extension().string())).string();
+  }
   ~Collector() { flush(); }
 
   bool enabled() const { return !file_.empty(); }

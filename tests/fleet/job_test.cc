@@ -1,9 +1,14 @@
 // Whole jobs: real processes, started by fleetrun, by mpirun, or by hand.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
+#include <set>
 #include <sstream>
 
+#include "fleetx/base/error.h"
 #include "tests/launch/fleetrun.h"
 
 namespace fleetx::testing {
@@ -51,10 +56,41 @@ TEST(Job, ThroughMpirunToo) {
 }
 
 TEST(Job, AWorkerThatIsKilledEndsTheJob) {
-  const auto job = run_fleetrun({"--nproc_per_node=3", FLEETX_TRAIN_JOB, "kill", "7"});
-  EXPECT_EQ(job.code, 128 + 9) << job.err;
-  EXPECT_LT(job.seconds, 10);
-  EXPECT_TRUE(contains(job.out + job.err, "worker 1")) << job.err;
+  Fleetrun job({"--nproc_per_node=3", FLEETX_TRAIN_JOB, "kill", "7"});
+  const auto end = job.wait();
+  EXPECT_EQ(end.code, 128 + 9) << end.err;
+  EXPECT_LT(end.seconds, 10);
+  EXPECT_TRUE(contains(end.out + end.err, "worker 1")) << end.err;
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  for (const int survivor : {0, 2}) {
+    const std::string log = job.read("log/workerlog." + std::to_string(survivor));
+    // Rank, host, op and step.
+    for (const std::string& part :
+         {str("rank 1 on host ", host), str("all_reduce of "), str("in step 7"), str("is gone")})
+      EXPECT_TRUE(contains(log, part)) << log;
+  }
+}
+
+TEST(Job, WhatSeveralWorkersWriteDownLiesInPlacesOfTheirOwn) {
+  for (const int workers : {1, 2}) {
+    const TempDir folder;
+    const auto job =
+        run_fleetrun({"--nproc_per_node=" + std::to_string(workers), FLEETX_TRAIN_JOB},
+                     {{"FLEETX_DUMP", folder / "dump"}, {"FLEETX_TRACE", folder / "trace.json"}});
+    ASSERT_EQ(job.code, 0) << job.err;
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+      found.insert(entry.path().lexically_relative(folder.path()));
+    for (int rank = 0; rank < workers; ++rank) {
+      const std::string worker = workers == 1 ? "" : "worker_" + std::to_string(rank);
+      EXPECT_EQ(found.contains("dump/" + worker + "/00.program.txt"), workers > 1);
+      EXPECT_TRUE(found.contains(std::filesystem::path("dump") / worker / "plan_1" / "plan.txt"));
+      EXPECT_TRUE(found.contains(worker.empty() ? "trace.json" : "trace." + worker + ".json"));
+    }
+    EXPECT_EQ(found.contains("dump/plan_1/plan.txt"), workers == 1);
+    EXPECT_EQ(found.contains("trace.json"), workers == 1);
+  }
 }
 
 TEST(Job, AWorkerWithLessDataDoesNotHangTheOthers) {
