@@ -33,6 +33,11 @@ def glu(input, dim=-1):
     return layers.elementwise_mul(a, layers.sigmoid(b))
 
 
+def sequence_conv_pool(input, num_filters, filter_size, param_attr=None, act="sigmoid", pool_type="max",
+                       bias_attr=None):
+    conv = layers.sequence_conv(input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act)
+    return layers.sequence_pool(conv, pool_type)
+
+
 __getattr__ = _refuse.getter(__name__, {
-    "sequence_conv_pool": "simple_img_conv_pool",
     "scaled_dot_product_attention": "paddle.nn.MultiHeadAttention"})

@@ -235,18 +235,16 @@ def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
 from paddle.tensor.creation import create_parameter  # noqa: E402
 
 _NO_FLOW = "cond and paddle.where, or a Python loop that builds the ops; programs have no loops inside"
-_FROM_1_X = "case cond switch_case sequence_pool sequence_first_step sequence_last_step".split()
+_FROM_1_X = """case cond switch_case sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as
+    sequence_first_step sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse
+    sequence_softmax""".split()
 _refused = _refuse.getter(__name__, {
     "while_loop": _NO_FLOW,
     "conv3d": "conv2d", "conv3d_transpose": "conv2d_transpose", "data_norm": "batch_norm", "nce": "fc",
     "py_func": "an op in C++: docs/add-an-op.md", "row_conv": "conv2d", "spectral_norm": "nothing",
     "crf_decoding": "nothing", "bilinear_tensor_product": "paddle.nn.functional.bilinear", "deform_conv2d": "conv2d",
-    "multi_box_head": "nothing", "sequence_conv": "nothing",
-    "sequence_softmax": "softmax over a padded sequence", "sequence_expand": "paddle.expand",
-    "sequence_pad": "padding in the reader", "sequence_unpad": "nothing", "sequence_concat": "paddle.concat",
-    "sequence_reshape": "paddle.reshape",
-    "sequence_slice": "paddle.slice", "sequence_reverse": "paddle.flip", "sequence_enumerate": "nothing",
-    "sequence_scatter": "paddle.scatter", "sequence_expand_as": "paddle.expand_as"})
+    "multi_box_head": "nothing",
+    "sequence_unpad": "sequence_pool", "sequence_slice": "paddle.slice", "sequence_scatter": "paddle.scatter"})
 
 
 def __getattr__(name):

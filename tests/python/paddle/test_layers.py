@@ -211,3 +211,13 @@ def test_dropout_scales(run):
     exe = static.Executor()
     a, b = exe.run(test, feed={"x": ones}, fetch_list=[new, old])
     assert (a == 1).all() and np.allclose(b, 0.75)
+
+
+def test_channels_are_scaled_and_shuffled(run, rng):
+    x = static.data("x", [None, 4, 2, 2], "float32")
+    image, factors = rng.randn(3, 4, 2, 2).astype("float32"), np.arange(4, dtype="float32")
+    scaled = fluid.layers.affine_channel(x, paddle.assign(factors), paddle.assign(factors + 1))
+    got = run({"x": image}, [scaled, fluid.layers.shuffle_channel(x, 2)])
+    column = factors.reshape(1, 4, 1, 1)
+    np.testing.assert_allclose(got[0], image * column + column + 1, rtol=1e-5)
+    np.testing.assert_array_equal(got[1], image[:, [0, 2, 1, 3]])

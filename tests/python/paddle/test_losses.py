@@ -101,3 +101,13 @@ def test_auc_of_all_and_of_the_last_batches(rng):
             return ((pos[:, None] > neg[None]).mean() + 0.5 * (pos[:, None] == neg[None]).mean())
         assert abs(float(got[0]) - area(np.concatenate(seen), np.concatenate(labels))) < 2e-3
         assert abs(float(got[1]) - area(score, label)) < 2e-3
+
+
+def test_losses_of_pairs(run, rng):
+    label, left, right = [static.data(n, [None, 1], "float32") for n in ("label", "left", "right")]
+    a, b = rng.randn(2, 5, 1).astype("float32")
+    sides = np.array([[1], [0], [1], [0], [1]], "float32")
+    both = [fluid.layers.rank_loss(label, left, right), fluid.layers.margin_rank_loss(label, left, right, 0.3)]
+    got = run({"label": sides, "left": a, "right": b}, both)
+    np.testing.assert_allclose(got[0], np.log1p(np.exp(a - b)) - sides * (a - b), rtol=1e-5)
+    np.testing.assert_allclose(got[1], np.maximum(0, 0.3 - sides * (a - b)), rtol=1e-5)

@@ -4,6 +4,7 @@ from paddle import tensor as _T
 from paddle.fluid.layers import learning_rate_scheduler, nn, tensor
 from paddle.fluid.layers.learning_rate_scheduler import *  # noqa: F401,F403
 from paddle.fluid.layers.nn import *  # noqa: F401,F403
+from paddle.fluid.layers.sequence import *  # noqa: F401,F403
 from paddle.fluid.layers.tensor import *  # noqa: F401,F403
 from paddle.metric import accuracy, auc  # noqa: F401
 from paddle.static import Print  # noqa: F401
@@ -35,10 +36,7 @@ _NO_FLOW = "cond and where, or a Python loop that builds the ops; programs have 
 _NO_LOD = "sequence_pool, or padded sequences and sequence_mask"
 _REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "while_loop", "StaticRNN",
                                         "DynamicRNN", "array_write", "array_read", "array_length")}
-_REFUSED.update({name: _NO_LOD for name in (
-    "sequence_conv", "sequence_softmax", "sequence_expand", "sequence_expand_as", "sequence_pad",
-    "sequence_unpad", "sequence_concat", "sequence_reshape",
-    "sequence_slice", "sequence_reverse", "sequence_enumerate", "lod_reset", "lod_append")})
+_REFUSED.update({name: _NO_LOD for name in ("sequence_unpad", "sequence_slice", "sequence_scatter", "lod_append")})
 _REFUSED.update({name: "a layer over a whole sequence, such as paddle.nn.TransformerEncoder" for name in (
     "dynamic_lstm", "dynamic_gru", "lstm", "gru_unit", "lstm_unit", "rnn", "LSTMCell", "GRUCell", "beam_search")})
 _REFUSED.update({"py_reader": "fluid.io.DataLoader.from_generator", "read_file": "fluid.io.DataLoader.from_generator",
@@ -46,10 +44,9 @@ _REFUSED.update({"py_reader": "fluid.io.DataLoader.from_generator", "read_file":
                  "nce": "fc", "hsigmoid": "fc", "conv3d": "conv2d", "pool3d": "pool2d",
                  "linear_chain_crf": "nothing", "crf_decoding": "nothing", "warpctc": "cross_entropy", "unique": "nothing",
                  "chunk_eval": "nothing", "sampled_softmax_with_cross_entropy": "softmax_with_cross_entropy",
-                 "center_loss": "nothing", "rank_loss": "paddle.nn.functional.margin_ranking_loss",
-                 "margin_rank_loss": "paddle.nn.functional.margin_ranking_loss", "lrn": "paddle.nn.LocalResponseNorm",
+                 "center_loss": "nothing", "lrn": "paddle.nn.LocalResponseNorm",
                  "spectral_norm": "nothing", "space_to_depth": "transpose", "continuous_value_model": "nothing",
-                 "shuffle_batch": "paddle.reader.shuffle", "scatter_nd": "scatter", "prior_box": "nothing",
+                 "shuffle_batch": "paddle.reader.shuffle", "prior_box": "nothing",
                  "multiclass_nms": "nothing", "roi_align": "nothing", "yolov3_loss": "nothing"})
 __getattr__ = _refuse.getter(__name__, _REFUSED)
 

@@ -9,6 +9,7 @@ from paddle._graph import Variable as Variable
 from paddle.fluid.layers import control_flow as control_flow
 from paddle.fluid.layers import learning_rate_scheduler as learning_rate_scheduler
 from paddle.fluid.layers import nn as nn
+from paddle.fluid.layers import sequence as sequence
 from paddle.fluid.layers import tensor as tensor
 from paddle.fluid.layers.control_flow import Switch as Switch
 from paddle.fluid.layers.control_flow import case as case
@@ -23,6 +24,7 @@ from paddle.fluid.layers.learning_rate_scheduler import noam_decay as noam_decay
 from paddle.fluid.layers.learning_rate_scheduler import piecewise_decay as piecewise_decay
 from paddle.fluid.layers.learning_rate_scheduler import polynomial_decay as polynomial_decay
 from paddle.fluid.layers.nn import adaptive_pool2d as adaptive_pool2d
+from paddle.fluid.layers.nn import affine_channel as affine_channel
 from paddle.fluid.layers.nn import autoincreased_step_counter as autoincreased_step_counter
 from paddle.fluid.layers.nn import brelu as brelu
 from paddle.fluid.layers.nn import clip as clip
@@ -47,6 +49,7 @@ from paddle.fluid.layers.nn import label_smooth as label_smooth
 from paddle.fluid.layers.nn import leaky_relu as leaky_relu
 from paddle.fluid.layers.nn import log_loss as log_loss
 from paddle.fluid.layers.nn import log_softmax as log_softmax
+from paddle.fluid.layers.nn import margin_rank_loss as margin_rank_loss
 from paddle.fluid.layers.nn import matmul as matmul
 from paddle.fluid.layers.nn import mean as mean
 from paddle.fluid.layers.nn import mse_loss as mse_loss
@@ -58,6 +61,7 @@ from paddle.fluid.layers.nn import pool2d as pool2d
 from paddle.fluid.layers.nn import pow as pow
 from paddle.fluid.layers.nn import prelu as prelu
 from paddle.fluid.layers.nn import py_func as py_func
+from paddle.fluid.layers.nn import rank_loss as rank_loss
 from paddle.fluid.layers.nn import reduce_all as reduce_all
 from paddle.fluid.layers.nn import reduce_any as reduce_any
 from paddle.fluid.layers.nn import reduce_max as reduce_max
@@ -70,10 +74,7 @@ from paddle.fluid.layers.nn import resize_bilinear as resize_bilinear
 from paddle.fluid.layers.nn import resize_nearest as resize_nearest
 from paddle.fluid.layers.nn import scale as scale
 from paddle.fluid.layers.nn import scatter as scatter
-from paddle.fluid.layers.nn import sequence_first_step as sequence_first_step
-from paddle.fluid.layers.nn import sequence_last_step as sequence_last_step
-from paddle.fluid.layers.nn import sequence_mask as sequence_mask
-from paddle.fluid.layers.nn import sequence_pool as sequence_pool
+from paddle.fluid.layers.nn import shuffle_channel as shuffle_channel
 from paddle.fluid.layers.nn import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
 from paddle.fluid.layers.nn import smooth_l1 as smooth_l1
 from paddle.fluid.layers.nn import soft_relu as soft_relu
@@ -87,6 +88,20 @@ from paddle.fluid.layers.nn import swish as swish
 from paddle.fluid.layers.nn import topk as topk
 from paddle.fluid.layers.nn import uniform_random as uniform_random
 from paddle.fluid.layers.nn import unsqueeze as unsqueeze
+from paddle.fluid.layers.sequence import lod_reset as lod_reset
+from paddle.fluid.layers.sequence import sequence_concat as sequence_concat
+from paddle.fluid.layers.sequence import sequence_conv as sequence_conv
+from paddle.fluid.layers.sequence import sequence_enumerate as sequence_enumerate
+from paddle.fluid.layers.sequence import sequence_expand as sequence_expand
+from paddle.fluid.layers.sequence import sequence_expand_as as sequence_expand_as
+from paddle.fluid.layers.sequence import sequence_first_step as sequence_first_step
+from paddle.fluid.layers.sequence import sequence_last_step as sequence_last_step
+from paddle.fluid.layers.sequence import sequence_mask as sequence_mask
+from paddle.fluid.layers.sequence import sequence_pad as sequence_pad
+from paddle.fluid.layers.sequence import sequence_pool as sequence_pool
+from paddle.fluid.layers.sequence import sequence_reshape as sequence_reshape
+from paddle.fluid.layers.sequence import sequence_reverse as sequence_reverse
+from paddle.fluid.layers.sequence import sequence_softmax as sequence_softmax
 from paddle.fluid.layers.tensor import argmax as argmax
 from paddle.fluid.layers.tensor import argmin as argmin
 from paddle.fluid.layers.tensor import argsort as argsort
@@ -121,6 +136,8 @@ from paddle.nn.functional.activation import softsign as softsign
 from paddle.nn.functional.activation import tanh as tanh
 from paddle.nn.functional.activation import tanhshrink as tanh_shrink
 from paddle.nn.functional.activation import thresholded_relu as thresholded_relu
+from paddle.nn.functional.common import pixel_shuffle as pixel_shuffle
+from paddle.nn.functional.loss import dice_loss as dice_loss
 from paddle.static import Print as Print
 from paddle.static.nn import batch_norm as batch_norm
 from paddle.static.nn import conv2d as conv2d
@@ -133,7 +150,10 @@ from paddle.tensor.creation import create_global_var as create_global_var
 from paddle.tensor.creation import create_parameter as create_parameter
 from paddle.tensor.creation import eye as eye
 from paddle.tensor.creation import linspace as linspace
+from paddle.tensor.creation import numel as size
 from paddle.tensor.creation import ones_like as ones_like
+from paddle.tensor.creation import tril as tril
+from paddle.tensor.creation import triu as triu
 from paddle.tensor.creation import zeros_like as zeros_like
 from paddle.tensor.logic import equal as equal
 from paddle.tensor.logic import greater_equal as greater_equal
@@ -150,6 +170,8 @@ from paddle.tensor.manipulation import cast as cast
 from paddle.tensor.manipulation import expand_as as expand_as
 from paddle.tensor.manipulation import gather_nd as gather_nd
 from paddle.tensor.manipulation import rank as rank
+from paddle.tensor.manipulation import scatter_nd as scatter_nd
+from paddle.tensor.manipulation import scatter_nd_add as scatter_nd_add
 from paddle.tensor.manipulation import shape as shape
 from paddle.tensor.manipulation import slice as slice
 from paddle.tensor.manipulation import stack as stack
@@ -159,8 +181,12 @@ from paddle.tensor.manipulation import unbind as unbind
 from paddle.tensor.manipulation import unstack as unstack
 from paddle.tensor.manipulation import where as where
 from paddle.tensor.math import abs as abs
+from paddle.tensor.math import acos as acos
+from paddle.tensor.math import asin as asin
+from paddle.tensor.math import atan as atan
 from paddle.tensor.math import ceil as ceil
 from paddle.tensor.math import cos as cos
+from paddle.tensor.math import erf as erf
 from paddle.tensor.math import exp as exp
 from paddle.tensor.math import floor as floor
 from paddle.tensor.math import increment as increment

@@ -195,6 +195,20 @@ def smooth_l1(x, y, inside_weight=None, outside_weight=None, sigma=None):
     return T.sum(T.flatten(loss, 1, -1), 1, keepdim=True)
 
 
+def rank_loss(label, left, right, name=None):
+    """log(1 + exp(left - right)) - label * (left - right)."""
+    difference = T.subtract(left, right)
+    return T.subtract(F.softplus(difference), T.multiply(label, difference), name=name)
+
+
+def margin_rank_loss(label, left, right, margin=0.1, name=None):
+    """max(0, margin - label * (left - right))."""
+    return F.relu(T.scale(T.multiply(label, T.subtract(left, right)), -1.0, float(margin)), name)
+
+
+dice_loss = F.dice_loss
+
+
 # ---- activations ----
 def softmax(input, use_cudnn=True, name=None, axis=-1):
     return F.softmax(input, axis, name=name)
@@ -237,7 +251,11 @@ selu, softplus, softsign, logsigmoid, maxout, mish = F.selu, F.softplus, F.softs
 thresholded_relu, hard_shrink, softshrink, tanh_shrink = F.thresholded_relu, F.hardshrink, F.softshrink, F.tanhshrink
 stanh = T.stanh
 
+erf, acos, asin, atan = T.erf, T.acos, T.asin, T.atan
+
 # ---- shapes ----
+triu, tril, size, scatter_nd, scatter_nd_add, pixel_shuffle = (
+    T.triu, T.tril, T.numel, T.scatter_nd, T.scatter_nd_add, F.pixel_shuffle)
 transpose, stack, unstack, gather_nd, slice = T.transpose, T.stack, T.unstack, T.gather_nd, T.slice
 strided_slice, where, shape, expand_as, rank = T.strided_slice, T.where, T.shape, T.expand_as, T.rank
 unbind, multiplex = T.unbind, T.multiplex
@@ -286,6 +304,20 @@ def pad2d(input, paddings=(0, 0, 0, 0), mode="constant", pad_value=0.0, data_for
     return F.pad(input, [left, right, top, bottom], mode, pad_value, data_format, name)
 
 
+def affine_channel(x, scale=None, bias=None, data_layout="NCHW", name=None, act=None):
+    """x * scale + bias, one of each per channel."""
+    shape = [1, -1, 1, 1] if data_layout == "NCHW" and len(x.shape) == 4 else [1, -1]
+    shape = shape if len(x.shape) == len(shape) else [1] * (len(x.shape) - 1) + [-1]
+    return _math.activate(T.add(T.multiply(x, T.reshape(scale, shape)), T.reshape(bias, shape), name), act)
+
+
+def shuffle_channel(x, group, name=None):
+    """Channels 0, C/group, 2 C/group, ..., 1, C/group + 1, ..."""
+    channels, height, width = x.shape[1:]
+    cells = T.transpose(T.reshape(x, [-1, group, channels // group, height, width]), [0, 2, 1, 3, 4])
+    return T.reshape(cells, [-1, channels, height, width], name=name)
+
+
 def one_hot(input, depth, allow_out_of_range=False):
     """ids [..., 1] -> [..., depth]."""
     if input.shape and input.shape[-1] == 1:
@@ -324,36 +356,6 @@ def resize_bilinear(input, out_shape=None, scale=None, name=None, actual_shape=N
 def image_resize(input, out_shape=None, scale=None, name=None, resample="BILINEAR", actual_shape=None,
                  align_corners=True, align_mode=1, data_format="NCHW"):
     return F.interpolate(input, out_shape, scale, resample.lower(), align_corners, align_mode, data_format, name)
-
-
-_POOLS = {"sum": "sum", "average": "mean", "sqrt": "sqrt", "max": "max", "first": "first", "last": "last"}
-
-
-def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
-    """One row per sequence. The sequences come with an input of lod_level=1."""
-    kind = str(pool_type).lower()
-    if kind not in _POOLS:
-        raise native.InvalidArgumentError(f"sequence_pool: pool_type must be one of {' '.join(_POOLS)}, got {pool_type!r}")
-    if input.lengths is None:
-        raise native.InvalidArgumentError(
-            f"sequence_pool: '{input.name}' has no sequences; declare the input with lod_level=1")
-    ends = call("cumsum", {"x": input.lengths}, {"axis": 0})
-    offsets = T.concat([T.zeros([1], "int64"), ends], 0)
-    out = call("sequence_pool", {"x": input, "offsets": offsets}, {"type": _POOLS[kind], "pad_value": float(pad_value)})
-    out.lengths = None
-    return out
-
-
-def sequence_first_step(input):
-    return sequence_pool(input, "first")
-
-
-def sequence_last_step(input):
-    return sequence_pool(input, "last")
-
-
-def sequence_mask(x, maxlen=None, dtype="int64", name=None):
-    return F.sequence_mask(x, maxlen, dtype, name)
 
 
 def autoincreased_step_counter(counter_name=None, begin=1, step=1):
