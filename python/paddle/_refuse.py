@@ -31,8 +31,13 @@ def getter(module_name, table, lazy=None):
             raise refuse(f"{module_name}.{name}", table[name])
         if name.startswith("__"):
             raise AttributeError(name)
+        from paddle._original import ORIGINAL
         known = [n for n in vars(sys.modules[module_name]) if not n.startswith("_")]
         near = difflib.get_close_matches(name, known, 3)
+        if name.endswith("_") and name[:-1] in known:
+            raise refuse(f"{module_name}.{name}", name[:-1], "a program's variables are not changed in place")
+        if name in ORIGINAL.get(module_name, ()):
+            raise refuse(f"{module_name}.{name}", ", ".join(near) or "what docs/python.md lists")
         hint = f"; did you mean {', '.join(near)}?" if near else "; docs/python.md lists what there is"
         raise AttributeError(f"module '{module_name}' has no '{name}'{hint}")
 

@@ -1,6 +1,7 @@
 """Metrics that are counted on fetched values, with the names of 1.x."""
 import numpy
 
+from paddle import _refuse
 from paddle import metric as _new
 
 
@@ -112,3 +113,6 @@ class CompositeMetric(MetricBase):
 
     def eval(self):
         return [m.eval() for m in self._metrics]
+
+
+__getattr__ = _refuse.getter(__name__, {})

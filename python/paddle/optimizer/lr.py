@@ -233,3 +233,6 @@ class ReduceOnPlateau(LRScheduler):
             lower = max(self.last_lr * self.factor, self.min_lr)
             if self.last_lr - lower > self.epsilon:
                 self.last_lr = lower
+
+
+__getattr__ = _refuse.getter(__name__, {})

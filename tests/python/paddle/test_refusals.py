@@ -1,4 +1,5 @@
 """What is not here says so."""
+import importlib
 import subprocess
 import sys
 
@@ -22,6 +23,23 @@ def test_refused_names_name_the_nearest_thing(path, words):
         getattr(sys.modules[module], name)
     assert f"{path} exists in PaddlePaddle but not in FleetX" in str(error.value) and words in str(error.value)
     assert isinstance(error.value, NotImplementedError)
+
+
+def test_names_of_the_original_are_known():
+    """Those of its modules that are nowhere else refused; a few are tried."""
+    for path in ("paddle.bincount", "paddle.searchsorted", "paddle.nn.HuberLoss", "paddle.nn.functional.rrelu",
+                 "paddle.fluid.layers.bpr_loss", "paddle.fluid.layers.grid_sampler", "paddle.distributed.reduce_scatter",
+                 "paddle.io.ConcatDataset", "paddle.optimizer.lr.CyclicLR", "paddle.abs_", "paddle.vision.resnet50"):
+        module, name = path.rsplit(".", 1)
+        with pytest.raises(NotImplementedError, match=f"{path} exists in PaddlePaddle but not in FleetX.*; nearest: "):
+            getattr(importlib.import_module(module), name)
+
+
+def test_nothing_that_is_here_is_refused():
+    from paddle._original import ORIGINAL
+    for module, names in ORIGINAL.items():
+        here = vars(importlib.import_module(module))
+        assert not [n for n in names if n in here], module
 
 
 def test_a_misspelt_name_gets_a_hint():

@@ -1,0 +1,121 @@
+"""Names of PaddlePaddle (1.8 to 3.3) that FleetX does not have: asking for one says so (_refuse.py)."""
+
+ORIGINAL = {
+    "paddle": """
+        BFloat16Tensor BoolTensor ByteTensor CharTensor CustomPlace DataParallel DoubleTensor Event FloatTensor
+        Generator HalfTensor IPUPlace IntTensor LazyGuard LongTensor Model ShortTensor Size Stream XPUPinnedPlace acosh
+        adaptive_avg_pool1d amax amin amp angle argwhere as_complex as_real as_strided as_tensor asarray asinh
+        async_save atan2 atanh atleast_1d atleast_2d atleast_3d audio autocast autograd baddbmm bartlett_window bfloat16
+        bincount binomial bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
+        bitwise_xor blackman_window block_diag broadcast_shape broadcast_shapes broadcast_tensors bucketize callbacks
+        cartesian_prod cdist cdouble cfloat cholesky clear_async_save_task_queue column_stack combinations complex
+        complex128 complex64 conj copysign count_nonzero cuda cummax cummin cumprod cumulative_trapezoid deg2rad
+        device_guard diag_embed diagflat diagonal_scatter diff digamma disable_signal_handler distribution dsplit dstack
+        eigvalsh enable_grad erfinv fft finfo float float8_e4m3fn float8_e5m2 flops frac frexp from_dlpack gammainc
+        gammaincc gammaln gcd geometric ger get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype
+        get_cuda_rng_state get_cudnn_version get_default_device get_device_module get_rng_state grad group_norm
+        hamming_window hann_window hapi heaviside histogram histogram_bin_edges histogramdd hsplit hstack hub hypot i0
+        i0e i1 i1e iinfo imag incubate index_add index_fill index_put inference inner int int16 int8 inverse
+        is_autocast_enabled is_compiled_with_cinn is_compiled_with_custom_device is_compiled_with_ipu is_complex
+        is_floating_point is_integer isin isneginf isposinf isreal jit kaiser_window kthvalue layer_norm lcm ldexp
+        lgamma linalg log_normal logaddexp logcumsumexp logit logspace manual_seed masked_scatter masked_select
+        matrix_transpose median mode msort multigammaln multinomial nan_to_num nanmean nanmedian nanquantile nansum
+        narrow nextafter nonzero onnx outer pdist poisson polar polygamma positive profiler put_along_axis quantile
+        quantization rad2deg rand_like randint_like randn_like randperm ravel real reduce_as renorm rot90 row_stack
+        scatter_add scatter_reduce searchsorted select_scatter set_cuda_rng_state set_default_device set_grad_enabled
+        set_rng_state sgn sigmoid signal signbit sinc slice_scatter softmax sparse special standard_gamma summary
+        sysconfig take take_along_dim tensor_split text to_dlpack tolist trapezoid tril_indices triu_indices uint16
+        uint32 uint64 unflatten unfold unique unique_consecutive vander vecdot version view view_as view_as_complex
+        view_as_real vsplit vstack""".split(),
+    "paddle.nn": """
+        AdaptiveAvgPool3D AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3D AlphaDropout AvgPool3D BatchNorm3D
+        BeamSearchDecoder BiRNN CTCLoss ChannelShuffle CircularPad1D CircularPad2D CircularPad3D ConstantPad1D
+        ConstantPad2D ConstantPad3D Conv1DTranspose Conv3D Conv3DTranspose Dropout2D Dropout3D FeatureAlphaDropout Fold
+        FractionalMaxPool2D FractionalMaxPool3D GLU GRU GRUCell GaussianNLLLoss HSigmoidLoss HuberLoss InstanceNorm3D
+        LPPool1D LPPool2D LSTM LSTMCell MaxPool3D MaxUnPool1D MaxUnPool2D MaxUnPool3D Module ModuleDict ModuleList
+        MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss Pad3D Parameter ParameterDict PixelUnshuffle
+        PoissonNLLLoss RNN RNNCellBase RNNTLoss RReLU ReflectionPad1D ReflectionPad2D ReflectionPad3D ReplicationPad1D
+        ReplicationPad2D ReplicationPad3D SiLU SimpleRNN SimpleRNNCell SoftMarginLoss Softmax2D SpectralNorm Transformer
+        TripletMarginLoss TripletMarginWithDistanceLoss Unflatten Unfold ZeroPad1D ZeroPad3D dynamic_decode quant
+        spectral_norm""".split(),
+    "paddle.nn.functional": """
+        adaptive_avg_pool3d adaptive_log_softmax_with_loss adaptive_max_pool3d affine_grid avg_pool3d channel_shuffle
+        class_center_sample conv1d_transpose conv3d_transpose ctc_loss diag_embed dropout1d feature_alpha_dropout
+        flash_attention flash_attention_v3_varlen flash_attn_qkvpacked flash_attn_varlen_qkvpacked flashmask_attention
+        fold fractional_max_pool2d fractional_max_pool3d gather_tree gaussian_nll_loss grid_sample gumbel_softmax
+        hsigmoid_loss logsigmoid lp_pool1d lp_pool2d margin_cross_entropy max_pool3d max_unpool1d max_unpool2d
+        max_unpool3d moe_permute moe_unpermute multi_label_margin_loss multi_label_soft_margin_loss multi_margin_loss
+        npair_loss pdist pixel_unshuffle poisson_nll_loss rms_norm rnnt_loss rrelu scaled_dot_product_attention
+        sdp_kernel sdpa soft_margin_loss sparse_attention swiglu temporal_shift triplet_margin_loss
+        triplet_margin_with_distance_loss zeropad2d""".split(),
+    "paddle.nn.initializer": """
+        Bilinear ConstantInitializer Dirac MSRAInitializer NormalInitializer NumpyArrayInitializer Orthogonal
+        TruncatedNormalInitializer UniformInitializer XavierInitializer calculate_gain""".split(),
+    "paddle.static": """
+        ExponentialMovingAverage IpuCompiledProgram IpuStrategy Operator Parameter amp ctr_metric_bundle ipu_shard_guard
+        is_persistable load_vars py_func quantization save_vars set_ipu_shard setitem xpu_places""".split(),
+    "paddle.static.nn": """
+        bilinear_tensor_product case cond continuous_value_model conv3d_transpose deform_conv2d nce py_func row_conv
+        sequence_conv sequence_expand sequence_first_step sequence_last_step sequence_pool sequence_softmax
+        spectral_norm static_pylayer switch_case while_loop""".split(),
+    "paddle.io": """
+        ConcatDataset SubsetRandomSampler WeightedRandomSampler dataloader""".split(),
+    "paddle.optimizer": """
+        ASGD LBFGS NAdam RAdam Rprop""".split(),
+    "paddle.optimizer.lr": """
+        CosineAnnealingWarmRestarts CyclicLR LinearLR autoincreased_step_counter cosine_decay exponential_decay
+        inverse_time_decay linear_lr_warmup natural_exp_decay noam_decay piecewise_decay polynomial_decay""".split(),
+    "paddle.distributed": """
+        BoxPSDataset ColWiseParallel ContextParallel ConvParallel CountFilterEntry DataParallel DistAttr DistModel
+        LocalLayer P2POp ParallelMode Partial Placement PrepareContextParallel PrepareLayerInput PrepareLayerOutput
+        ProbabilityEntry ProcessMesh ReduceType Replicate RowWiseParallel SequenceParallelBegin SequenceParallelDisable
+        SequenceParallelEnable SequenceParallelEnd Shard ShardedStateDict ShardedWeight ShardingStage1 ShardingStage2
+        ShardingStage3 ShowClickEntry SplitPoint Strategy all_gather_object alltoall alltoall_single auto_parallel
+        batch_isend_irecv broadcast_object_list build_sharded_state_dict collective communication communicator
+        create_nccl_config destroy_process_group dtensor_from_fn enable_auto_dp entry_attr flex_checkpoint gather
+        get_backend get_group get_mesh gloo_barrier gloo_init_parallel_env gloo_release group_sharded_parallel
+        in_auto_parallel_align_mode io irecv is_available isend load_merged_state_dict load_state_dict local_map
+        new_group parallel parallel_helper parallel_with_gloo parallelize passes ps recv recv_object_list reduce_scatter
+        reshard restart_process_group rpc save_group_sharded_model save_state_dict scatter scatter_object_list send
+        send_object_list set_mesh shard_dataloader shard_layer shard_op shard_optimizer shard_scaler shard_tensor
+        shard_weight sharding shutdown_process_group spawn split stream to_distributed to_static unshard_dtensor""".split(),
+    "paddle.distributed.fleet": """
+        BoxPSDataset CommunicateTopology FileInstantDataset Fleet HybridCommunicateGroup all_reduce auto
+        distributed_scaler elastic get_fl_client get_hybrid_communicate_group init_coordinator is_coordinator
+        load_inference_model load_one_table local_device_ids make_fl_strategy meta_optimizers meta_parallel
+        print_table_stat rank rank_in_node recompute save_cache_table save_dense_params save_one_table set_date
+        set_log_level world_device_ids world_size""".split(),
+    "paddle.vision": """
+        AlexNet BaseTransform BrightnessTransform CenterCrop Cifar10 Cifar100 ColorJitter Compose ContrastTransform
+        DatasetFolder DenseNet FashionMNIST Flowers GoogLeNet Grayscale HueTransform ImageFolder InceptionV3 LeNet MNIST
+        MobileNetV1 MobileNetV2 MobileNetV3Large MobileNetV3Small Normalize Pad RandomCrop RandomHorizontalFlip
+        RandomResizedCrop RandomRotation RandomVerticalFlip ResNet Resize SaturationTransform ShuffleNetV2 SqueezeNet
+        ToTensor Transpose VGG VOC2012 adjust_brightness adjust_contrast adjust_hue alexnet center_crop crop datasets
+        densenet121 densenet161 densenet169 densenet201 densenet264 googlenet hflip image_load inception_v3 mobilenet_v1
+        mobilenet_v2 mobilenet_v3_large mobilenet_v3_small models normalize pad resize resnet101 resnet152 resnet18
+        resnet34 resnet50 resnext101_32x4d resnext101_64x4d resnext152_32x4d resnext152_64x4d resnext50_32x4d
+        resnext50_64x4d rotate shufflenet_v2_swish shufflenet_v2_x0_25 shufflenet_v2_x0_33 shufflenet_v2_x0_5
+        shufflenet_v2_x1_0 shufflenet_v2_x1_5 shufflenet_v2_x2_0 squeezenet1_0 squeezenet1_1 to_grayscale to_tensor
+        transforms vflip vgg11 vgg13 vgg16 vgg19 wide_resnet101_2 wide_resnet50_2""".split(),
+    "paddle.fluid.layers": """
+        Assert BasicDecoder BeamSearchDecoder Categorical DecodeHelper Decoder DynamicRNN GreedyEmbeddingHelper
+        MultivariateNormalDiag Normal RNNCell SampleEmbeddingHelper TrainingHelper Uniform adaptive_pool3d
+        add_position_encoding affine_grid anchor_generator array_length array_read array_write bilinear_tensor_product
+        bipartite_match box_clip box_coder box_decoder_and_assign bpr_loss collect_fpn_proposals conv3d_transpose
+        create_array create_py_reader_by_data crop ctc_greedy_decoder data_norm deformable_conv deformable_roi_pooling
+        density_prior_box detection_output distribute_fpn_proposals dynamic_decode dynamic_lstmp edit_distance
+        filter_by_instag fsp_matrix gather_tree gaussian_random_batch_size_like generate_mask_labels
+        generate_proposal_labels generate_proposals get_tensor_from_selected_rows grid_sampler hash im2sequence
+        image_resize_short inplace_abn iou_similarity load locality_aware_nms lod_rank_table matrix_nms max_sequence_len
+        mean_iou merge_selected_rows multi_box_head npair_loss pad_constant_like polygon_box_transform prroi_pool
+        psroi_pool random_crop reorder_lod_tensor_by_rank resize_linear resize_trilinear retinanet_detection_output
+        retinanet_target_assign roi_perspective_transform roi_pool row_conv rpn_target_assign sampling_id
+        sigmoid_focal_loss similarity_focus ssd_loss target_assign teacher_student_sigmoid_loss tensor_array_to_tensor
+        unfold uniform_random_batch_size_like unique_with_counts yolo_box""".split(),
+    "paddle.fluid": """
+        ComplexVariable DataFeedDesc LoDTensorArray communicator device_worker distribute_lookup_table dygraph_grad_clip
+        entry_attr inference input ir lod_tensor_array log_helper memory_analysis net_drawer parallel_executor reader
+        trainer_factory wrapped_decorator""".split(),
+    "paddle.fluid.metrics": """
+        DetectionMAP""".split(),
+}
