@@ -29,13 +29,13 @@ ORIGINAL = {
         view_as_real vsplit vstack""".split(),
     "paddle.nn": """
         AdaptiveAvgPool3D AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3D AlphaDropout AvgPool3D BatchNorm3D
-        BeamSearchDecoder BiRNN CTCLoss ChannelShuffle CircularPad1D CircularPad2D CircularPad3D ConstantPad1D
+        BeamSearchDecoder CTCLoss ChannelShuffle CircularPad1D CircularPad2D CircularPad3D ConstantPad1D
         ConstantPad2D ConstantPad3D Conv1DTranspose Conv3D Conv3DTranspose Dropout2D Dropout3D FeatureAlphaDropout Fold
-        FractionalMaxPool2D FractionalMaxPool3D GLU GRU GRUCell GaussianNLLLoss HSigmoidLoss HuberLoss InstanceNorm3D
-        LPPool1D LPPool2D LSTM LSTMCell MaxPool3D MaxUnPool1D MaxUnPool2D MaxUnPool3D Module ModuleDict ModuleList
+        FractionalMaxPool2D FractionalMaxPool3D GLU GaussianNLLLoss HSigmoidLoss HuberLoss InstanceNorm3D
+        LPPool1D LPPool2D MaxPool3D MaxUnPool1D MaxUnPool2D MaxUnPool3D Module ModuleDict ModuleList
         MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss Pad3D Parameter ParameterDict PixelUnshuffle
-        PoissonNLLLoss RNN RNNCellBase RNNTLoss RReLU ReflectionPad1D ReflectionPad2D ReflectionPad3D ReplicationPad1D
-        ReplicationPad2D ReplicationPad3D SiLU SimpleRNN SimpleRNNCell SoftMarginLoss Softmax2D SpectralNorm Transformer
+        PoissonNLLLoss RNNTLoss RReLU ReflectionPad1D ReflectionPad2D ReflectionPad3D ReplicationPad1D
+        ReplicationPad2D ReplicationPad3D SiLU SoftMarginLoss Softmax2D SpectralNorm Transformer
         TripletMarginLoss TripletMarginWithDistanceLoss Unflatten Unfold ZeroPad1D ZeroPad3D dynamic_decode quant
         spectral_norm""".split(),
     "paddle.nn.functional": """

@@ -8,6 +8,8 @@ from paddle.nn.layer.common import (REQUIRED as _REQUIRED, BatchNorm, BatchNorm1
                                     InstanceNorm2D, LayerNorm, Linear, PReLU, SyncBatchNorm, holder as _holder)
 from paddle.nn.layer.container import LayerDict, LayerList, ParameterList, Sequential
 from paddle.nn.layer.layers import Layer
+from paddle.nn.layer.rnn import (GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNN,  # noqa: F401
+                                 SimpleRNNCell)
 from paddle.nn.layer.transformer import (MultiHeadAttention, TransformerDecoder, TransformerDecoderLayer,
                                          TransformerEncoder, TransformerEncoderLayer)
 
@@ -81,10 +83,8 @@ MarginRankingLoss = _holder("MarginRankingLoss", _F.margin_ranking_loss, ("margi
 CosineEmbeddingLoss = _holder("CosineEmbeddingLoss", _F.cosine_embedding_loss, ("margin", 0.0), ("reduction", "mean"))
 HingeEmbeddingLoss = _holder("HingeEmbeddingLoss", _F.hinge_embedding_loss, ("margin", 1.0), ("reduction", "mean"))
 
-_NO_LOOP = "a layer over a whole sequence, such as TransformerEncoder; recurrent ones are not here"
 __getattr__ = _refuse.getter(__name__, {
-    "RNN": _NO_LOOP, "LSTM": _NO_LOOP, "GRU": _NO_LOOP, "SimpleRNN": _NO_LOOP, "BiRNN": _NO_LOOP, "LSTMCell": _NO_LOOP,
-    "GRUCell": _NO_LOOP, "SimpleRNNCell": _NO_LOOP, "RNNCellBase": _NO_LOOP, "BeamSearchDecoder": "nothing",
+    "BeamSearchDecoder": "nothing",
     "dynamic_decode": "nothing", "Conv3D": "Conv2D", "Conv3DTranspose": "Conv2DTranspose",
     "Conv1DTranspose": "Conv2DTranspose", "BatchNorm3D": "BatchNorm2D", "InstanceNorm3D": "InstanceNorm2D",
     "MaxPool3D": "MaxPool2D", "AvgPool3D": "AvgPool2D", "AdaptiveAvgPool3D": "AdaptiveAvgPool2D",

@@ -36,6 +36,15 @@ from paddle.nn.layer.container import ParameterList as ParameterList
 from paddle.nn.layer.container import Sequential as Sequential
 from paddle.nn.layer.layers import Layer as Layer
 from paddle.nn.layer.layers import Layer as _paddle_nn_layer_layers_Layer
+from paddle.nn.layer.rnn import BiRNN as BiRNN
+from paddle.nn.layer.rnn import GRU as GRU
+from paddle.nn.layer.rnn import GRUCell as GRUCell
+from paddle.nn.layer.rnn import LSTM as LSTM
+from paddle.nn.layer.rnn import LSTMCell as LSTMCell
+from paddle.nn.layer.rnn import RNN as RNN
+from paddle.nn.layer.rnn import RNNCellBase as RNNCellBase
+from paddle.nn.layer.rnn import SimpleRNN as SimpleRNN
+from paddle.nn.layer.rnn import SimpleRNNCell as SimpleRNNCell
 from paddle.nn.layer.transformer import MultiHeadAttention as MultiHeadAttention
 from paddle.nn.layer.transformer import TransformerDecoder as TransformerDecoder
 from paddle.nn.layer.transformer import TransformerDecoderLayer as TransformerDecoderLayer

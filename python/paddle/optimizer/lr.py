@@ -233,6 +233,8 @@ class ReduceOnPlateau(LRScheduler):
             lower = max(self.last_lr * self.factor, self.min_lr)
             if self.last_lr - lower > self.epsilon:
                 self.last_lr = lower
+                if self.verbose:
+                    print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 
 
 __getattr__ = _refuse.getter(__name__, {})

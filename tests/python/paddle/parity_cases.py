@@ -26,6 +26,19 @@ LINEAR = R.randn(6, 3).astype("float32")
 SHARES = np.abs(X) / np.abs(X).sum(1, keepdims=True)
 BITS = (X > 0).astype("float32")
 
+STEPS = R.randn(2, 4, 3).astype("float32")
+
+
+def recurrent(kind, gates, **options):
+    """A layer from 3 to 5 with these weights."""
+    def attr(*shape):
+        values = np.random.RandomState(len(shape)).randn(*shape).astype("float32")
+        return paddle.ParamAttr(initializer=nn.initializer.Assign(values))
+    rows = 5 * gates
+    return kind(3, 5, weight_ih_attr=attr(rows, 3), weight_hh_attr=attr(rows, 5), bias_ih_attr=attr(rows),
+                bias_hh_attr=attr(rows), **options)
+
+
 SCHEDULES = {
     "noam": lambda: lr.NoamDecay(64, 4), "piecewise": lambda: lr.PiecewiseDecay([3, 6, 9], [0.1, 0.2, 0.3, 0.4]),
     "natural exp": lambda: lr.NaturalExpDecay(0.5, 0.1), "inverse time": lambda: lr.InverseTimeDecay(0.5, 0.1),
@@ -95,6 +108,15 @@ FUNCTIONS = {
                      np.ones((2, 6), "float32")),
     "strided_slice": (lambda x: paddle.strided_slice(x, [0, 1], [3, 0], [0, 5], [-1, 2]), X),
     "roll": (lambda x: paddle.roll(x, [1, 2], [0, 1]), X), "mod": (lambda x: x % 0.7, X), "floordiv": (lambda x: x // 3, LABEL),
+    "lstm": (lambda x: recurrent(nn.LSTM, 4)(x)[0], STEPS), "gru": (lambda x: recurrent(nn.GRU, 3)(x)[0], STEPS),
+    "rnn": (lambda x: recurrent(nn.SimpleRNN, 1, activation="relu")(x)[0], STEPS),
+    "lstm both ways": (lambda x: recurrent(nn.LSTM, 4, direction="bidirect")(x)[0], STEPS),
+    "lstm state": (lambda x: recurrent(nn.LSTM, 4, direction="bidirect")(x)[1][1], STEPS),
+    "gru from": (lambda x, h: recurrent(nn.GRU, 3)(x, h)[0], STEPS, R.randn(1, 2, 5).astype("float32")),
+    "gru lengths": (lambda x, n: recurrent(nn.GRU, 3)(x, None, n)[0], STEPS, np.array([4, 2])),
+    "gru lengths, state": (lambda x, n: recurrent(nn.GRU, 3, direction="bidirect")(x, None, n)[1], STEPS, np.array([4, 2])),
+    "gru by time": (lambda x: recurrent(nn.GRU, 3, time_major=True)(x)[0], STEPS),
+    "lstm cell": (lambda x: recurrent(nn.LSTMCell, 4)(x[:, 0])[0], STEPS),
     "bilinear up": (lambda x: F.interpolate(x, size=[15, 10], mode="bilinear"), IMAGE),
     "bilinear corners": (lambda x: F.interpolate(x, size=[15, 10], mode="bilinear", align_corners=True), IMAGE),
     "bilinear mode 1": (lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear", align_mode=1), IMAGE),

@@ -10,9 +10,9 @@ import paddle.fluid as fluid
 
 
 @pytest.mark.parametrize("path, words", [
-    ("paddle.nn.LSTM", "TransformerEncoder"), ("paddle.static.nn.while_loop", "paddle.where"),
+    ("paddle.nn.Conv3D", "Conv2D"), ("paddle.static.nn.while_loop", "paddle.where"),
     ("paddle.fluid.layers.While", "where"), ("paddle.fluid.dygraph", "static"), ("paddle.jit", "enable_static"),
-    ("paddle.fluid.layers.dynamic_lstm", "TransformerEncoder"), ("paddle.fluid.ParallelExecutor", "fleetrun"),
+    ("paddle.fluid.layers.dynamic_lstm", "paddle.nn.LSTM"), ("paddle.fluid.ParallelExecutor", "fleetrun"),
     ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.cholesky", "FleetX"),
     ("paddle.distributed.spawn", "fleetrun"), ("paddle.distributed.CountFilterEntry", "sparse_embedding"),
     ("paddle.dataset.cifar", "DataLoader"), ("paddle.nn.functional.ctc_loss", "cross_entropy")])

@@ -37,7 +37,7 @@ _NO_LOD = "sequence_pool, or padded sequences and sequence_mask"
 _REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "while_loop", "StaticRNN",
                                         "DynamicRNN", "array_write", "array_read", "array_length")}
 _REFUSED.update({name: _NO_LOD for name in ("sequence_unpad", "sequence_slice", "sequence_scatter", "lod_append")})
-_REFUSED.update({name: "a layer over a whole sequence, such as paddle.nn.TransformerEncoder" for name in (
+_REFUSED.update({name: "a layer over a whole sequence, such as paddle.nn.LSTM" for name in (
     "dynamic_lstm", "dynamic_gru", "lstm", "gru_unit", "lstm_unit", "rnn", "LSTMCell", "GRUCell", "beam_search")})
 _REFUSED.update({"py_reader": "fluid.io.DataLoader.from_generator", "read_file": "fluid.io.DataLoader.from_generator",
                  "double_buffer": "fluid.io.DataLoader.from_generator",

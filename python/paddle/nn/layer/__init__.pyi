@@ -8,5 +8,6 @@ import numpy
 from paddle.nn.layer import common as common
 from paddle.nn.layer import container as container
 from paddle.nn.layer import layers as layers
+from paddle.nn.layer import rnn as rnn
 from paddle.nn.layer import transformer as transformer
 from paddle.nn.layer.layers import Layer as Layer
