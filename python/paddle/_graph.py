@@ -26,6 +26,12 @@ class Variable:
     def _info(self):
         return self._program.ir.var(self.name)
 
+    def become(self, other):
+        """Stands for the value of another variable of its program from now on: ops that come later read that one."""
+        self.name = other.name
+        self._program._variables[other.name] = self
+        return self
+
     @property
     def shape(self):
         return self._program.ir.shape(self.name)

@@ -62,24 +62,37 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, use_calc_stream=True, sync_o
     if op not in (ReduceOp.SUM, ReduceOp.AVG):
         raise native.UnsupportedError("all_reduce of a variable: op must be SUM or AVG")
     from paddle.tensor import creation, math
-    started = emit("all_reduce_start", {"xs": [tensor]}, {"group": "dp"}, {"out": [tensor]})
-    emit("all_reduce_wait", {"xs": [tensor], "ticket": started["ticket"]}, {"group": "dp"}, {"out": [tensor]})
+    work = _to_change(tensor)
+    started = emit("all_reduce_start", {"xs": [work]}, {"group": "dp"}, {"out": [work]})
+    emit("all_reduce_wait", {"xs": [work], "ticket": started["ticket"]}, {"group": "dp"}, {"out": [work]})
     if op == ReduceOp.SUM and get_world_size() > 1:
         creation.assign(math.scale(tensor, float(get_world_size())), tensor)
     return tensor
 
 
+def _to_change(tensor):
+    """What lives from step to step is changed itself, what a step computes or is fed is copied first."""
+    from paddle.tensor import creation
+    return tensor if tensor._info["persistable"] else tensor.become(creation.assign(tensor))
+
+
 def broadcast(tensor, src=0, group=None, use_calc_stream=True, sync_op=True):
     if isinstance(tensor, Variable):
-        emit("broadcast_from", {"xs": [tensor]}, {"group": "dp", "root": int(src)}, {"out": [tensor]})
+        work = _to_change(tensor)
+        emit("broadcast_from", {"xs": [work]}, {"group": "dp", "root": int(src)}, {"out": [work]})
         return tensor
     return _in_place(tensor, lambda a: native.fleet.broadcast(a, int(src)))
 
 
 def all_gather(tensor_list, tensor, group=None, use_calc_stream=True, sync_op=True):
-    """Appends every worker's array to tensor_list."""
+    """Appends every worker's array, or variable (which has no gradient), to tensor_list."""
     if isinstance(tensor, Variable):
-        raise native.UnsupportedError("all_gather of a variable is not here; nearest: all_reduce")
+        from paddle.tensor import manipulation
+        ranks = get_world_size()
+        out = emit("all_gather", {"x": tensor}, {"group": "dp", "ranks": ranks})["out"][0]
+        out.stop_gradient = True
+        tensor_list.extend(manipulation.split(out, ranks, 0) if ranks > 1 else [out])
+        return
     _join()
     tensor_list.extend(native.fleet.all_gather(numpy.ascontiguousarray(tensor)))
 

@@ -126,6 +126,9 @@ def assign(x, output=None):
         with assign_only_where(None):
             value = x if isinstance(x, Variable) else assign(x)
             return assign(manipulation.where(condition, value, output), output)
+    if output is not None and not output._info["persistable"]:
+        # What a step computes is written once: from here on, `output` is another variable.
+        return output.become(assign(x))
     if isinstance(x, Variable):
         made = emit("assign", {"x": x}, None, {"out": output} if output is not None else None)["out"][0]
         return output if output is not None else made

@@ -196,6 +196,27 @@ def test_calls_for_servers_warn_in_a_job_without(tmp_path):
     assert "['data_parallel'" in result.output and "] 0.1 False" in result.output, result.output
 
 
+def test_collectives_inside_a_program(tmp_path):
+    (tmp_path / "a.py").write_text(textwrap.dedent("""
+        import numpy as np, paddle
+        import paddle.distributed as dist
+        from paddle import static
+        paddle.enable_static()
+        dist.init_parallel_env()
+        x = static.data("x", [None, 2], "float32")
+        every = []
+        dist.all_gather(every, x)
+        first = paddle.assign(x)
+        dist.broadcast(first, src=1)
+        total = x
+        dist.all_reduce(total)
+        feed = {"x": np.full((1, 2), 3 + 4 * dist.get_rank(), "float32")}
+        print([v.tolist() for v in static.Executor().run(feed=feed, fetch_list=[*every, first, total])], flush=True)
+    """))
+    result = documents.run("fleetrun --nproc_per_node=2 a.py", tmp_path)
+    assert "[[[3.0, 3.0]], [[7.0, 7.0]], [[7.0, 7.0]], [[10.0, 10.0]]]" in result.output, result.output
+
+
 def test_role_makers():
     role = fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.WORKER, worker_num=3,
                                       server_endpoints=["127.0.0.1:6001", "127.0.0.1:6002"])

@@ -277,3 +277,14 @@ def test_bilinear_interpolation(run):
     got = run({"x": image}, [corners, halves])
     np.testing.assert_allclose(got[0][0, 0], [[0, .5, 1], [1, 1.5, 2], [2, 2.5, 3]])
     np.testing.assert_allclose(got[1][0, 0], [[0, .25, .75, 1], [2, 2.25, 2.75, 3]])
+
+
+def test_values_are_assigned_to_what_was_computed(run):
+    x = static.data("x", [None, 2], "float32")
+    total = paddle.zeros_like(x)
+    before = total + 0
+    for factor in (1, 10):
+        paddle.assign(total + x * factor, total)
+    fluid.layers.assign(np.array([4.0], "float32"), limit := paddle.full([1], 1.0))
+    got = run({"x": np.ones((1, 2), "float32")}, [before, total, limit])
+    assert [v.ravel()[0] for v in got] == [0, 11, 4]
