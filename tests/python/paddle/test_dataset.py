@@ -158,6 +158,13 @@ def test_errors_name_what_is_wrong(tmp_path):
         list(made(QueueDataset, use_var, []).feeds())
     with pytest.raises(paddle.InvalidArgumentError, match="use_var"):
         list(made(QueueDataset, [], files(tmp_path, "")).feeds())
+    dataset = made(QueueDataset, use_var, [], queue_num=4)
+    dataset.update_settings(batch_size=7)
+    assert dataset.batch_size == 7
+    with pytest.raises(TypeError, match="no setting 'batchsize'"):
+        dataset.update_settings(batchsize=7)
+    with pytest.raises(NotImplementedError, match="parse_ins_id=True: lines hold the slots"):
+        dataset.update_settings(parse_ins_id=True)
     with pytest.raises(TypeError, match="needs a dataset"):
         static.Executor().train_from_dataset(static.default_main_program())
 

@@ -15,6 +15,14 @@ from paddle.reader import buffered
 __all__ = ["DatasetBase", "InMemoryDataset", "QueueDataset"]
 
 
+# Settings of the original: how it hands batches to its threads, and what changes the samples.
+_ACCEPTED = {"input_type", "download_cmd", "queue_num", "data_feed_type", "merge_size", "fleet_send_batch_size",
+             "fleet_send_sleep_seconds", "fea_eval", "candidate_size"}
+_HDFS, _FORM = "data sets on HDFS are not here; fetch the files first", "lines hold the slots of use_var and nothing else here"
+_REFUSED = {"fs_name": _HDFS, "fs_ugi": _HDFS, "parse_ins_id": _FORM, "parse_content": _FORM, "parse_logkey": _FORM,
+            "enable_pv_merge": _FORM, "merge_by_sid": _FORM}
+
+
 class DatasetBase:
     def __init__(self):
         self.use_var, self.filelist = [], []
@@ -23,14 +31,22 @@ class DatasetBase:
     def init(self, batch_size=1, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
              download_cmd="cat", **kwargs):
         """thread_num: of the original's training threads; here the cores work together on every batch."""
-        if fs_name or fs_ugi:
-            raise native.UnsupportedError("data sets on HDFS are not here; fetch the files first")
-        self.set_batch_size(batch_size)
-        self.set_thread(thread_num)
-        self.set_use_var(use_var)
-        self.set_pipe_command(pipe_command)
+        self.update_settings(batch_size=batch_size, thread_num=thread_num, use_var=use_var, pipe_command=pipe_command,
+                             fs_name=fs_name, fs_ugi=fs_ugi, **kwargs)
 
-    _init_distributed_settings = update_settings = lambda self, **kwargs: None
+    def update_settings(self, **settings):
+        """Changes what init() was given."""
+        change = {"batch_size": self.set_batch_size, "thread_num": self.set_thread, "use_var": self.set_use_var,
+                  "pipe_command": self.set_pipe_command}
+        for name, value in settings.items():
+            if name in change:
+                change[name](value)
+            elif name not in _ACCEPTED and name not in _REFUSED:
+                raise TypeError(f"{type(self).__name__} has no setting '{name}'")
+            elif name in _REFUSED and value:
+                raise native.UnsupportedError(f"{type(self).__name__}: {name}={value!r}: {_REFUSED[name]}")
+
+    _init_distributed_settings = update_settings
 
     def set_batch_size(self, batch_size):
         if int(batch_size) < 1:

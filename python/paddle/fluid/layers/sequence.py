@@ -27,8 +27,8 @@ def _starts(lengths):
 
 def _count(like):
     """0, 1, 2, ... for every row."""
-    one = T.cast(T.ones_like(T.reshape(T.slice(T.flatten(like, 1, -1) if len(like.shape) > 1 else T.unsqueeze(like, 1),
-                                               [1], [0], [1]), [-1])), "int64")
+    one = call("fill_batch_like", {"x": like}, {"shape": [-1], "value": 1.0, "dtype": "int64", "input_dim": 0,
+                                                "output_dim": 0})
     return T.subtract(call("cumsum", {"x": one}, {"axis": 0}), one)
 
 

@@ -1,6 +1,6 @@
 """Recurrent layers. A program has no loops: a layer over a sequence adds the ops of every step, so that the number of
 steps must be known, and a long sequence makes a long program."""
-from paddle._graph import Variable, as_list
+from paddle._graph import Variable, as_list, call
 from paddle._native import native
 from paddle.nn import functional as F
 from paddle.nn import initializer as I
@@ -18,7 +18,6 @@ class RNNCellBase(Layer):
             shape = [-1, *as_list(length)]
             attrs = {"shape": shape, "value": float(init_value), "dtype": "float32", "input_dim": batch_dim_idx,
                      "output_dim": 0}
-            from paddle._graph import call
             made = call("fill_batch_like", {"x": batch_ref}, attrs)
             made.stop_gradient = True
             return made
