@@ -87,7 +87,11 @@ void check_known(const CLI::App& app, const std::vector<std::string>& words) {
     check_arg(std::ranges::count(known, name) > 0, "there is no flag '", name, "'",
               did_you_mean(name, known),
               " (see `fleetrun --help`; flags of the script come after it)");
-    if (equal == std::string::npos && name != "--help" && name != "--version") ++i;
+    if (name == "--help" || name == "--version") continue;
+    const bool apart = equal == std::string::npos;
+    check_arg(apart ? i + 1 < words.size() : equal + 1 < words[i].size(), name,
+              " has no value; write ", name, "=VALUE (see `fleetrun --help`)");
+    if (apart) ++i;
   }
 }
 
@@ -114,6 +118,10 @@ std::optional<launch::Options> parse_fleetrun(int argc, const char* const* argv)
   } catch (const CLI::Success& e) {  // --help, --version
     app.exit(e);
     return std::nullopt;
+  } catch (const CLI::ConversionError& e) {
+    const std::string what = e.what();  // Could not convert: --rank = x
+    fail(Error::Kind::kInvalidArgument,
+         str(what.substr(what.find('-')), ": expected a number (see `fleetrun --help`)"));
   } catch (const CLI::ParseError& e) {
     fail(Error::Kind::kInvalidArgument, str(e.what(), " (see `fleetrun --help`)"));
   }

@@ -26,6 +26,12 @@ class ServedStore final : public launch::ProcessStore {
   void abort(int rank, const std::string& host, long pid, const std::string& what) override {
     server_.abort({.rank = rank, .host = host, .pid = pid, .what = what});
   }
+  void ended(int rank, const std::string& host, long pid) override {
+    server_.ended({.rank = rank,
+                   .host = host,
+                   .pid = pid,
+                   .what = "ended with exit code 0 before it joined the others"});
+  }
 
  private:
   comm::StoreServer server_;

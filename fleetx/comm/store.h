@@ -55,6 +55,9 @@ class StoreServer {
   std::string address() const { return to_string(endpoint()); }  // for FLEETX_STORE
   // Tells all clients, now and later. The first failure stays.
   void abort(const Failure& failure);
+  // This rank has ended, though not badly: a failure if it has never been here, since the others
+  // would wait for it in vain.
+  void ended(const Failure& end);
   std::optional<Failure> failure() const;
 
  private:

@@ -94,6 +94,14 @@ class StoreServer::Impl {
     wake();
   }
 
+  void ended(const Failure& end) {
+    {
+      std::scoped_lock lock(mutex_);
+      ended_.push_back(end);
+    }
+    wake();
+  }
+
   std::optional<Failure> failure() const {
     std::scoped_lock lock(mutex_);
     return failure_ ? failure_ : asked_;
@@ -157,11 +165,15 @@ class StoreServer::Impl {
     uint64_t count = 0;
     if (read(wake_.get(), &count, sizeof count) < 0) return;
     std::optional<Failure> asked;
+    std::vector<Failure> ended;
     {
       std::scoped_lock lock(mutex_);
       asked.swap(asked_);
+      ended.swap(ended_);
     }
     if (asked) publish(*asked);
+    for (const Failure& end : ended)
+      if (!seen_.count(end.rank)) publish(end);
   }
 
   void on_ready(uint64_t id, uint32_t events) {
@@ -209,6 +221,7 @@ class StoreServer::Impl {
                "it does not know the secret of this job");
     c.proved = true;
     c.rank = static_cast<int>(m.number);
+    seen_.insert(c.rank);
     c.pid = m.count;
     c.host = m.key;
     c.reader.set_most_bytes(wire::kMostBytes);
@@ -448,12 +461,14 @@ class StoreServer::Impl {
   Endpoint endpoint_;
   std::atomic<bool> stop_ = false;
 
-  mutable std::mutex mutex_;  // of the two below; the rest belongs to the thread
+  mutable std::mutex mutex_;  // of the three below; the rest belongs to the thread
   std::optional<Failure> failure_, asked_;
+  std::vector<Failure> ended_;
 
   uint64_t next_id_ = kFirstConnection;
   std::unordered_map<uint64_t, Connection> connections_;
   std::set<uint64_t> unproved_, doomed_;
+  std::set<int> seen_;  // ranks that have been here
   std::unordered_map<std::string, std::string> values_;
   std::unordered_map<std::string, int64_t> counters_;
   std::unordered_map<std::string, std::vector<std::pair<uint64_t, uint32_t>>> waiting_;
@@ -471,6 +486,7 @@ StoreServer::StoreServer(Options options) : impl_(std::make_unique<Impl>(std::mo
 StoreServer::~StoreServer() = default;
 Endpoint StoreServer::endpoint() const { return impl_->endpoint(); }
 void StoreServer::abort(const Failure& failure) { impl_->abort(failure); }
+void StoreServer::ended(const Failure& end) { impl_->ended(end); }
 std::optional<Failure> StoreServer::failure() const { return impl_->failure(); }
 
 std::string to_string(const Failure& f) {

@@ -41,7 +41,8 @@ std::vector<std::string> worker_endpoints();
 std::vector<std::string> server_endpoints();
 
 void barrier_worker();
-comm::Communicator& workers();  // all of them
+// All of them. What these two return ends with the next init or finalize.
+comm::Communicator& workers();
 const Util& util();
 
 // Wraps an optimizer: what it adds to the program is then changed for this job. Without a strategy

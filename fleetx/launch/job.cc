@@ -238,6 +238,10 @@ Supervision Job::supervision(bool terminal) {
   how.on_started = [this] {
     for (BoundPort& port : ports_) port.socket.reset();
   };
+  if (store_ && plan_.mode == Mode::kCollective)
+    how.on_good_end = [this](const Task& task, pid_t pid) {
+      store_->ended(task.rank, host_.name, pid);
+    };
   if (store_)
     how.on_failure = [this](const Task& task, pid_t pid, const std::string& why) {
       const bool worker = task.role == JobRole::kWorker;

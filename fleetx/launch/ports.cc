@@ -16,6 +16,10 @@
 namespace fleetx::launch {
 namespace {
 
+constexpr const char* kChooseAnother =
+    "choose another port where it was given (--servers, --workers, --heter_workers, --http_port), "
+    "else by FLAGS_START_PORT";
+
 sockaddr_in to_sockaddr(const Endpoint& endpoint) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -65,7 +69,7 @@ Fd claim(const std::string& what, const Endpoint& endpoint) {
     holder = str("another fleetrun, ", describe_process(std::to_string(peer.pid)));
   fail(Error::Kind::kInvalidArgument,
        str(what, ": port ", endpoint.port, " of ", endpoint.ip, " is in use by ", holder,
-           "; end that job or choose other ports (FLAGS_START_PORT)"));
+           "; end that job or ", kChooseAnother));
 }
 
 // The inode of the listening socket, from the kernel's table; "" where there is none.
@@ -116,8 +120,7 @@ BoundPort bind_port(const std::string& what, const Endpoint& endpoint) {
   if (bind(bound.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int reason = errno;
     check_arg(reason != EADDRINUSE, what, ": port ", endpoint.port, " of ", endpoint.ip,
-              " is in use by ", holder_of(endpoint),
-              "; end that process or choose other ports (FLAGS_START_PORT)");
+              " is in use by ", holder_of(endpoint), "; end that process or ", kChooseAnother);
     check_arg(reason != EADDRNOTAVAIL, what, ": ", endpoint.ip,
               " is not an address of this machine");
     fail(Error::Kind::kInvalidArgument,

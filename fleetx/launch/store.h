@@ -19,6 +19,8 @@ class ProcessStore {
   // Tells all processes that one of them has failed, so that nobody waits for it. Rank: of a
   // worker; -1: it is none.
   virtual void abort(int rank, const std::string& host, long pid, const std::string& what) = 0;
+  // A worker has ended well. Those that wait for one which never came are told.
+  virtual void ended(int rank, const std::string& host, long pid) = 0;
 };
 
 // Connects the launchers of several machines. All calls end with kComm when a launcher fails or

@@ -187,6 +187,7 @@ void Supervisor::on_exit(Running& process) {
   } else {
     console_.event(Level::kInfo, end.name, " ended after ", seconds_text(end.seconds), ": ",
                    end.why);
+    if (status.ok() && how_.on_good_end) how_.on_good_end(*process.task, end.pid);
   }
   if (phase_ != Phase::kRunning || process.task->role != JobRole::kWorker || !workers_done())
     return;
@@ -213,8 +214,9 @@ void Supervisor::on_failure(const Running& process, const Ended& end) {
   if (how_.on_failure) how_.on_failure(*process.task, end.pid, end.why);
   if (phase_ == Phase::kRunning) {
     if (alive() > 0)
-      console_.event(Level::kInfo, "stopping the other ", alive(),
-                     " processes: SIGTERM now, SIGKILL in ", how_.grace_seconds, " s");
+      console_.event(Level::kInfo, "stopping the other ",
+                     alive() == 1 ? "process" : str(alive(), " processes"),
+                     ": SIGTERM now, SIGKILL in ", how_.grace_seconds, " s");
     stop(Phase::kStopping, SIGTERM);
   }
   // Last: it may take a moment where the network does.

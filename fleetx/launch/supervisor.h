@@ -64,6 +64,7 @@ struct Supervision {
   std::optional<Elsewhere> elsewhere;
   // The first failure on this machine, before the others are stopped.
   std::function<void(const Task& task, pid_t pid, const std::string& why)> on_failure;
+  std::function<void(const Task& task, pid_t pid)> on_good_end;
 };
 
 struct Ended {

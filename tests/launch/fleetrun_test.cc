@@ -165,6 +165,9 @@ TEST(Fleetrun, BadInput) {
   expect_refused({"--gpus=0,1"}, "there is no script to run");
   expect_refused({"--gpu=0,1", "true"}, "there is no flag '--gpu'; did you mean '--gpus'");
   expect_refused({"-x", "true"}, "there is no flag '-x'");
+  expect_refused({"--gpus=", "true"}, "--gpus has no value; write --gpus=VALUE");
+  expect_refused({"--rank"}, "--rank has no value; write --rank=VALUE");
+  expect_refused({"--max_restart=x", "true"}, "--max_restart = x: expected a number");
   expect_refused({"--nproc_per_node=two", "true"}, "--nproc_per_node");
   expect_refused({"--gpus=0", "--devices=1", "true"}, "--gpus");
   expect_refused({"--gpus=0", "--server_num=1", "true"}, "give flags of one kind only");
@@ -182,6 +185,19 @@ TEST(Fleetrun, BadInput) {
   std::ofstream(folder / "text") << "";
   expect_refused({folder / "text"}, "may not be executed");
   expect_refused({"--python=/nothing", folder / "t.py"}, "--python: '/nothing'");
+}
+
+// Whoever waits for a worker that ended before it came is told, and does not wait out his deadline.
+TEST(Fleetrun, AWorkerThatEndsWellWithoutJoiningIsNamed) {
+  const TempDir folder;
+  const std::string script = folder.write(
+      "half.sh", "#!/bin/sh\n[ $PADDLE_TRAINER_ID = 1 ] && exit 0\nexec " FLEETX_HELLO "\n");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const FleetrunResult r = run_fleetrun({"--nproc_per_node=3", script});
+  EXPECT_EQ(r.code, 1) << r.out << r.err;
+  EXPECT_LT(r.seconds, 5);
+  EXPECT_TRUE(contains(r.out, "rank 1 on host "));
+  EXPECT_TRUE(contains(r.out, "ended with exit code 0 before it joined the others"));
 }
 
 TEST(Fleetrun, SixtyFourWorkersAddUp) {
