@@ -196,8 +196,8 @@ TEST(Fleetrun, AWorkerThatEndsWellWithoutJoiningIsNamed) {
   const FleetrunResult r = run_fleetrun({"--nproc_per_node=3", script});
   EXPECT_EQ(r.code, 1) << r.out << r.err;
   EXPECT_LT(r.seconds, 5);
-  EXPECT_TRUE(contains(r.out, "rank 1 on host "));
-  EXPECT_TRUE(contains(r.out, "ended with exit code 0 before it joined the others"));
+  EXPECT_TRUE(contains(r.out + r.err, "rank 1 on host "));
+  EXPECT_TRUE(contains(r.out + r.err, "ended with exit code 0 before it joined the others"));
 }
 
 TEST(Fleetrun, SixtyFourWorkersAddUp) {
