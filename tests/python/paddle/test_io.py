@@ -333,7 +333,7 @@ class _Waits(paddle.io.Dataset):
     """Every sample takes a moment in which others can run."""
 
     def __getitem__(self, index):
-        time.sleep(0.01)
+        time.sleep(0.02)
         return np.full([2], index, "float32"), paddle.io.get_worker_info().id if paddle.io.get_worker_info() else -1
 
     def __len__(self):
@@ -347,7 +347,7 @@ def test_workers_of_a_loader_work_at_the_same_time():
     batches = list(loader)
     seconds = time.time() - begin
     assert [int(b[0][0, 0]) for b in batches] == list(range(0, 64, 4))  # in order
-    assert seconds < 0.5 and sorted(started) == list(range(8)) and {int(b[1][0]) for b in batches} <= set(range(8))
+    assert seconds < 0.9 and sorted(started) == list(range(8)) and {int(b[1][0]) for b in batches} <= set(range(8))
     assert paddle.io.get_worker_info() is None
     alone = [b[1][0] for b in paddle.io.DataLoader(_Waits(), batch_size=32)]
     assert alone == [-1, -1]
