@@ -64,39 +64,42 @@ A divide(A a, int divisor) {
 // are read in turn: the hardware fetches ahead at each of them, and no further than a page.
 constexpr int64_t kStreams = 4, kInCaches = 512 << 10;
 
+template <class T, ReduceOp op, size_t n>
+inline void reduce_range(std::array<const T*, n> in, std::array<T*, n> out, int64_t begin,
+                         int64_t end, int divisor) {
+  using A = Sum<T>;
+#pragma GCC ivdep
+  for (int64_t i = begin; i < end; ++i) {
+    A sum = static_cast<A>(in[0][i]);
+#pragma GCC unroll 4
+    for (size_t s = 1; s < n; ++s) sum = accumulate<op>(sum, static_cast<A>(in[s][i]));
+    if constexpr (op == ReduceOp::kAverage) sum = divide(sum, divisor);
+#pragma GCC unroll 4
+    for (size_t s = 0; s < n; ++s) out[s][i] = static_cast<T>(sum);
+  }
+}
+
 // The case of a few ranks that all want the result: one pass over their memory.
 template <class T, ReduceOp op, size_t n>
 void reduce_few(std::span<const void* const> sources, std::span<void* const> destinations,
                 int64_t count, int divisor) {
-  using A = Sum<T>;
   std::array<const T*, n> in;
   std::array<T*, n> out;
   for (size_t s = 0; s < n; ++s) {
     in[s] = static_cast<const T*>(sources[s]);
     out[s] = static_cast<T*>(destinations[std::min(s, destinations.size() - 1)]);
   }
-  vectorized([=] {
-    const auto reduce = [=](int64_t begin, int64_t end) {
-#pragma GCC ivdep
-      for (int64_t i = begin; i < end; ++i) {
-        A sum = static_cast<A>(in[0][i]);
-#pragma GCC unroll 4
-        for (size_t s = 1; s < n; ++s) sum = accumulate<op>(sum, static_cast<A>(in[s][i]));
-        if constexpr (op == ReduceOp::kAverage) sum = divide(sum, divisor);
-#pragma GCC unroll 4
-        for (size_t s = 0; s < n; ++s) out[s][i] = static_cast<T>(sum);
-      }
-    };
-    int64_t done = 0;
-    if (n == 2 && count * static_cast<int64_t>(sizeof(T)) <= kInCaches) {
-      constexpr int64_t kStep = 256 / sizeof(T);
-      const int64_t part = count / kStreams / kStep * kStep;
+  int64_t part = 0;
+  constexpr int64_t kStep = 256 / sizeof(T);
+  if (n == 2 && count * static_cast<int64_t>(sizeof(T)) <= kInCaches)
+    part = count / kStreams / kStep * kStep;
+  if (part > 0)
+    vectorized([=] {
       for (int64_t at = 0; at < part; at += kStep)
-        for (int64_t s = 0; s < kStreams; ++s) reduce(s * part + at, s * part + at + kStep);
-      done = kStreams * part;
-    }
-    reduce(done, count);
-  });
+        for (int64_t s = 0; s < kStreams; ++s)
+          reduce_range<T, op, n>(in, out, s * part + at, s * part + at + kStep, divisor);
+    });
+  vectorized([=] { reduce_range<T, op, n>(in, out, kStreams * part, count, divisor); });
 }
 
 template <class T, ReduceOp op>
