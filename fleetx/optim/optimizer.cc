@@ -165,6 +165,13 @@ Adam::Adam(AdamOptions o)
            {{"moment1"}, {"moment2"}, {"beta1_pow", true, o.beta1}, {"beta2_pow", true, o.beta2}}},
           {o.lr, o.l1, o.l2, o.clip}) {}
 
+Adamax::Adamax(AdamOptions o)
+    : Optimizer(
+          {"adamax",
+           {{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}},
+           {{"moment"}, {"inf_norm"}, {"beta1_pow", true, o.beta1}, {"beta2_pow", true, o.beta2}}},
+          {o.lr, o.l1, o.l2, o.clip}) {}
+
 AdamW::AdamW(AdamWOptions o)
     : Optimizer(
           {"adamw",

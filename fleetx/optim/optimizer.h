@@ -115,6 +115,11 @@ class Adam final : public Optimizer {
   explicit Adam(AdamOptions o = {});
 };
 
+class Adamax final : public Optimizer {
+ public:
+  explicit Adamax(AdamOptions o = {});
+};
+
 // Decay is taken from the parameter directly, not through the gradient (Loshchilov, Hutter 2017).
 struct AdamWOptions {
   LearningRate lr = 0.001;

@@ -133,6 +133,7 @@ std::unique_ptr<Optimizer> make(const Values& v) {
   if (kind == "sgd") return std::make_unique<optim::Sgd>(v.common<optim::SgdOptions>());
   if (kind == "momentum") return make_momentum(v);
   if (kind == "adam") return std::make_unique<optim::Adam>(adam_options<optim::AdamOptions>(v));
+  if (kind == "adamax") return std::make_unique<optim::Adamax>(adam_options<optim::AdamOptions>(v));
   if (kind == "adamw") return make_adamw(v);
   if (kind == "adagrad") return make_adagrad(v);
   if (kind == "rmsprop") return make_rmsprop(v);

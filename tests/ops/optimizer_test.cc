@@ -373,8 +373,8 @@ TEST_P(EveryOptimizer, WorksInTheLayoutOfTheParameter) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizer, EveryOptimizer,
-                         ::testing::Values("sgd", "momentum", "adam", "adamw", "adagrad", "rmsprop",
-                                           "adadelta", "ftrl", "lars_momentum", "lamb"),
+                         ::testing::Values("sgd", "momentum", "adam", "adamax", "adamw", "adagrad",
+                                           "rmsprop", "adadelta", "ftrl", "lars_momentum", "lamb"),
                          [](const auto& info) { return info.param; });
 
 class Refuses : public ::testing::Test {

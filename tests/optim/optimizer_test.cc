@@ -69,6 +69,7 @@ const std::vector<Named>& all_optimizers() {
        maker<Adam>(AdamOptions{.lr = 0.05}),
        {"a_moment1_0", "a_moment2_0", "a_beta1_pow_acc_0", "a_beta2_pow_acc_0"}},
       {"adamw", maker<AdamW>(AdamWOptions{.lr = 0.05}), {"a_moment1_0", "a_beta2_pow_acc_0"}},
+      {"adamax", maker<Adamax>(AdamOptions{.lr = 0.1}), {"a_moment_0", "a_inf_norm_0"}},
       {"adagrad", maker<Adagrad>(AdagradOptions{.lr = 0.2}), {"a_moment_0"}},
       {"rmsprop",
        maker<RmsProp>(RmsPropOptions{.lr = 0.02, .centered = true}),

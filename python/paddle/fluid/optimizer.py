@@ -34,6 +34,12 @@ class Adam(_Old, _new.Adam):
                          name)
 
 
+class Adamax(_Old, _new.Adamax):
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameter_list=None,
+                 regularization=None, grad_clip=None, name=None):
+        super().__init__(learning_rate, beta1, beta2, epsilon, parameter_list, regularization, grad_clip, name)
+
+
 class Adagrad(_Old, _new.Adagrad):
     def __init__(self, learning_rate, epsilon=1e-6, parameter_list=None, regularization=None, grad_clip=None, name=None,
                  initial_accumulator_value=0.0):
@@ -77,11 +83,11 @@ class Lamb(_Old, _new.Lamb):
 
 SGDOptimizer, MomentumOptimizer, AdamOptimizer, AdagradOptimizer = SGD, Momentum, Adam, Adagrad
 RMSPropOptimizer, AdadeltaOptimizer, FtrlOptimizer = RMSProp, Adadelta, Ftrl
-LarsMomentumOptimizer, LambOptimizer = LarsMomentum, Lamb
+LarsMomentumOptimizer, LambOptimizer, AdamaxOptimizer = LarsMomentum, Lamb, Adamax
 
 __getattr__ = _refuse.getter(__name__, {
     "RecomputeOptimizer": "fleet.DistributedStrategy().recompute", "PipelineOptimizer": "fleet.DistributedStrategy().pipeline",
     "DGCMomentumOptimizer": "fleet.DistributedStrategy().dgc", "GradientMergeOptimizer": "fleet.DistributedStrategy().gradient_merge",
-    "Adamax": "Adam", "AdamaxOptimizer": "Adam", "DecayedAdagrad": "Adagrad", "DecayedAdagradOptimizer": "Adagrad",
+    "DecayedAdagrad": "Adagrad", "DecayedAdagradOptimizer": "Adagrad",
     "Dpsgd": "SGD", "DpsgdOptimizer": "SGD", "ModelAverage": "nothing", "ExponentialMovingAverage": "nothing",
     "LookaheadOptimizer": "nothing"})

@@ -11,6 +11,7 @@ from paddle._graph import Variable as Variable
 from paddle.optimizer import Adadelta as _paddle_optimizer_Adadelta
 from paddle.optimizer import Adagrad as _paddle_optimizer_Adagrad
 from paddle.optimizer import Adam as _paddle_optimizer_Adam
+from paddle.optimizer import Adamax as _paddle_optimizer_Adamax
 from paddle.optimizer import Ftrl as _paddle_optimizer_Ftrl
 from paddle.optimizer import Lamb as _paddle_optimizer_Lamb
 from paddle.optimizer import LarsMomentum as _paddle_optimizer_LarsMomentum
@@ -31,6 +32,10 @@ class Adagrad(_Old, _paddle_optimizer_Adagrad):
 
 class Adam(_Old, _paddle_optimizer_Adam):
     def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None, lazy_mode: Any = False) -> None: ...
+
+
+class Adamax(_Old, _paddle_optimizer_Adamax):
+    def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
 
 
 class Ftrl(_Old, _paddle_optimizer_Ftrl):
@@ -64,6 +69,7 @@ class _Old:
 AdadeltaOptimizer = Adadelta
 AdagradOptimizer = Adagrad
 AdamOptimizer = Adam
+AdamaxOptimizer = Adamax
 FtrlOptimizer = Ftrl
 LambOptimizer = Lamb
 LarsMomentumOptimizer = LarsMomentum

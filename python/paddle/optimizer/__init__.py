@@ -169,6 +169,16 @@ class Adam(Optimizer):
         return {"beta1": float(self._beta1), "beta2": float(self._beta2), "epsilon": float(self._epsilon)}
 
 
+class Adamax(Adam):
+    """Adam with the largest gradient of late in the place of their mean square."""
+
+    kind = "adamax"
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=None,
+                 grad_clip=None, name=None):
+        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, name=name)
+
+
 class AdamW(Adam):
     """Decay is taken from the parameter directly, not through the gradient."""
     kind = "adamw"
@@ -266,11 +276,6 @@ class Lamb(Adam):
 
     def _own(self):
         return dict(super()._own(), weight_decay=float(self._decay), exclude=self._exclude)
-
-
-class Adamax(Optimizer):
-    def __init__(self, *args, **kwargs):
-        raise _refuse.refuse("paddle.optimizer.Adamax", "paddle.optimizer.Adam")
 
 
 __getattr__ = _refuse.getter(__name__, {"Rprop": "SGD", "LBFGS": "SGD", "ASGD": "SGD", "NAdam": "Adam", "RAdam": "Adam",

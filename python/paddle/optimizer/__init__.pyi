@@ -37,8 +37,9 @@ class AdamW(Adam):
     def prepare(self, parameters: Sequence[Parameter | str] | None) -> Any: ...
 
 
-class Adamax(Optimizer):
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+class Adamax(Adam):
+    kind: str
+    def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
 
 
 class Ftrl(Optimizer):

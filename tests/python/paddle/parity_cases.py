@@ -151,7 +151,7 @@ OPTIMIZERS = {
     "sgd": lambda: O.SGD(0.1), "momentum": lambda: O.Momentum(0.1, 0.9), "adam": lambda: O.Adam(0.1),
     "nesterov": lambda: O.Momentum(0.1, 0.9, use_nesterov=True), "momentum, l2": lambda: O.Momentum(0.1, 0.9, weight_decay=0.3),
     "adam, l2": lambda: O.Adam(0.1, weight_decay=0.3), "adamw": lambda: O.AdamW(0.1, weight_decay=0.3),
-    "adagrad": lambda: O.Adagrad(0.1), "rmsprop": lambda: O.RMSProp(0.1), "adadelta": lambda: O.Adadelta(0.5),
+    "adamax": lambda: O.Adamax(0.1, 0.8, 0.9), "adagrad": lambda: O.Adagrad(0.1), "rmsprop": lambda: O.RMSProp(0.1), "adadelta": lambda: O.Adadelta(0.5),
     "rmsprop centered": lambda: O.RMSProp(0.1, momentum=0.5, centered=True), "lamb": lambda: O.Lamb(0.1),
     "l1": lambda: O.SGD(0.1, weight_decay=paddle.regularizer.L1Decay(0.1)),
     "global norm": lambda: O.SGD(0.5, grad_clip=nn.ClipGradByGlobalNorm(0.1)),
