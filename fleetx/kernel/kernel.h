@@ -74,6 +74,7 @@ struct RandomStream {
 struct Without {
   bool layout = false;    // row-major layouts only
   bool winograd = false;  // convolutions by their definition only
+  bool strassen = false;  // products by their definition only
 };
 
 // What a plan is made with, the same for all its kernels.

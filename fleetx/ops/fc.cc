@@ -81,8 +81,9 @@ std::unique_ptr<ElementLoop> activation(const std::string& act, const char* suff
 class Forward {
  public:
   Forward() = default;
-  Forward(const Sizes& s, const std::string& act)
-      : product_{.rows = s.m, .inner = s.k, .columns = s.n}, act_(activation(act)) {
+  Forward(const kernel::Prepare& p, const std::string& act) : act_(activation(act)) {
+    const Sizes s = sizes(p);
+    product_ = {.rows = s.m, .inner = s.k, .columns = s.n, .definition = p.without().strassen};
     Gemm::prepare();
   }
 
@@ -104,7 +105,7 @@ class Forward {
 class Fc final : public kernel::Kernel {
  public:
   explicit Fc(kernel::Prepare& p)
-      : forward_(sizes(p), p.attr<std::string>("act")),
+      : forward_(p, p.attr<std::string>("act")),
         x_(p.input("x")),
         w_(p.input("w")),
         bias_(p.input("bias")),
@@ -164,8 +165,16 @@ class FcGrad final : public kernel::Kernel {
  public:
   explicit FcGrad(kernel::Prepare& p)
       : s_(sizes(p)),
-        dx_product_{.rows = s_.m, .inner = s_.n, .columns = s_.k, .transpose_b = true},
-        dw_product_{.rows = s_.k, .inner = s_.m, .columns = s_.n, .transpose_a = true},
+        dx_product_{.rows = s_.m,
+                    .inner = s_.n,
+                    .columns = s_.k,
+                    .transpose_b = true,
+                    .definition = p.without().strassen},
+        dw_product_{.rows = s_.k,
+                    .inner = s_.m,
+                    .columns = s_.n,
+                    .transpose_a = true,
+                    .definition = p.without().strassen},
         slope_(activation(p.attr<std::string>("act"), "_grad")),
         x_(p.input("x")),
         w_(p.input("w")),
@@ -181,7 +190,7 @@ class FcGrad final : public kernel::Kernel {
     };
     dz_ = slope_ ? floats(s_.m * s_.n) : dout_;
     if (p.attr<std::string>("act") == "gelu") {
-      forward_ = Forward(s_, "");
+      forward_ = Forward(p, "");
       out_ = z_ = floats(s_.m * s_.n);
     }
   }

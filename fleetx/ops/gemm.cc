@@ -3,6 +3,7 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/ops/gemm_amx.h"
+#include "fleetx/ops/gemm_strassen.h"
 #include "fleetx/ops/onednn.h"
 
 namespace fleetx {
@@ -25,6 +26,7 @@ amx::Product by_tiles(const Gemm& g) { return {g.rows, g.inner, g.columns, g.alp
 void Gemm::prepare() {
   onednn::engine();
   amx::prepare();
+  strassen::prepare();
 }
 
 void Gemm::run(const float* a, const float* b, float* c, const float* bias) const {
@@ -36,6 +38,8 @@ void Gemm::run(const float* a, const float* b, float* c, const float* bias) cons
     return tiles.run({a, {transpose_a ? 1 : row_a}, {transpose_a ? row_a : 1}},
                      {b, {transpose_b ? row_b : 1}, {transpose_b ? 1 : row_b}}, {c, {row_c}, {1}},
                      bias);
+  if (strassen::wanted(*this))
+    return strassen::run(*this, {a, row_a}, {b, row_b}, {c, row_c}, bias);
   const dnnl_status_t status =
       dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, inner, alpha, a,
                  row_a, b, row_b, accumulate ? 1.0f : 0.0f, c, row_c);
@@ -44,7 +48,9 @@ void Gemm::run(const float* a, const float* b, float* c, const float* bias) cons
 }
 
 std::string_view Gemm::implementation() const {
-  return by_tiles(*this).wanted() ? "own:amx_bf16x3" : "sgemm";
+  return by_tiles(*this).wanted()  ? "own:amx_bf16x3"
+         : strassen::wanted(*this) ? "own:strassen"
+                                   : "sgemm";
 }
 
 }  // namespace fleetx

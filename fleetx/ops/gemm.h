@@ -1,7 +1,7 @@
-// Products of row-major f32 matrices for fc, matmul and attention: by tiles where the CPU has them
-// and the product is large (gemm_amx.h), else by oneDNN's sgemm. Both pack their operands, so speed
-// depends neither on which of them is transposed nor on their leading dimensions, and parts of
-// larger matrices are read in place.
+// Products of row-major f32 matrices for fc, matmul and attention: large ones by tiles where the
+// CPU has them (gemm_amx.h), else by Strassen's algorithm (gemm_strassen.h); others by oneDNN's
+// sgemm. All pack their operands, so speed depends neither on which of them is transposed nor on
+// their leading dimensions, and parts of larger matrices are read in place.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ struct Gemm {
   bool transpose_a = false, transpose_b = false;
   float alpha = 1.0f;
   bool accumulate = false;  // c += instead of c =
+  bool definition = false;  // no Strassen
   // Distances of rows in memory; 0: the matrix is dense.
   int64_t stride_a = 0, stride_b = 0, stride_c = 0;
 

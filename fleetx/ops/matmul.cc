@@ -157,7 +157,8 @@ class Matmul final : public kernel::Kernel {
                  .columns = q.columns,
                  .transpose_a = q.transpose_x,
                  .transpose_b = q.transpose_y,
-                 .alpha = p.attr<float>("alpha")},
+                 .alpha = p.attr<float>("alpha"),
+                 .definition = p.without().strassen},
         x_(p.input("x")),
         y_(p.input("y")),
         out_(p.output("out")) {

@@ -188,9 +188,20 @@ class UpdateKernel final : public kernel::Kernel {
 
   void update_rows(const kernel::Run& r, const Param& param) {
     const kernel::SparseRows rows = r.rows(param.grad, param.capacity);
-    param.merge->for_each(r, rows, [&](int, int64_t id, const float* g) {
-      update(param.step, param.decay, param.at(id * param.width, g), param.width);
-    });
+    param.merge->for_each(
+        r, rows,
+        [&](int, int64_t id, const float* g) {
+          update(param.step, param.decay, param.at(id * param.width, g), param.width);
+        },
+        [&](int64_t id) {
+          // The ends of a row: short ones lie in one or two cache lines.
+          const auto fetch = [&](const float* table) {
+            __builtin_prefetch(table + id * param.width, 1);
+            __builtin_prefetch(table + (id + 1) * param.width - 1, 1);
+          };
+          fetch(param.data.p);
+          for (const float* state : param.data.s) fetch(state);
+        });
   }
 
   using Squares = std::pair<double, double>;

@@ -19,9 +19,15 @@ class MergeRows {
 
   // body(part, id, row) once per distinct id, ids ascending within a part, parts in parallel;
   // part < num_threads(). The row is the sum of all rows of that id, added in the order in which
-  // they stand; it is valid during the call only. The body must not throw.
+  // they stand; it is valid during the call only. The body must not throw. ahead(id) comes some
+  // rows before body(id), to fetch what lies anywhere in memory.
+  template <class Body, class Ahead>
+  void for_each(const kernel::Run& r, const kernel::SparseRows& rows, const Body& body,
+                const Ahead& ahead) const;
   template <class Body>
-  void for_each(const kernel::Run& r, const kernel::SparseRows& rows, const Body& body) const;
+  void for_each(const kernel::Run& r, const kernel::SparseRows& rows, const Body& body) const {
+    for_each(r, rows, body, [](int64_t) {});
+  }
 
   struct Entry {
     int64_t id, position;
@@ -38,9 +44,10 @@ class MergeRows {
   kernel::Slot entries_, buffers_;
 };
 
-template <class Body>
-void MergeRows::for_each(const kernel::Run& r, const kernel::SparseRows& rows,
-                         const Body& body) const {
+template <class Body, class Ahead>
+void MergeRows::for_each(const kernel::Run& r, const kernel::SparseRows& rows, const Body& body,
+                         const Ahead& ahead) const {
+  constexpr int64_t kAhead = 16;  // rows
   const int64_t n = *rows.count;
   const Entry* entries = sort(rows.ids, n, r.out<Entry>(entries_));
   float* buffers = r.out<float>(buffers_);
@@ -51,6 +58,10 @@ void MergeRows::for_each(const kernel::Run& r, const kernel::SparseRows& rows,
     while (begin < end) {
       int64_t next = begin + 1;
       while (next < n && entries[next].id == entries[begin].id) ++next;
+      for (int64_t i = begin + kAhead; i < std::min(next + kAhead, n); ++i) {
+        __builtin_prefetch(rows.values + entries[i].position * width_);
+        ahead(entries[i].id);
+      }
       body(part, entries[begin].id,
            sum(rows, entries + begin, entries + next, buffers + part * buffer_stride_));
       begin = next;

@@ -20,7 +20,7 @@ using kernel::Desc;
 
 namespace {
 
-constexpr const char* kPhases[] = {"layout", "winograd", "inplace", "memory"};
+constexpr const char* kPhases[] = {"layout", "winograd", "strassen", "inplace", "memory"};
 
 bool dims_fit(const Shape& declared, const Shape& got) {
   if (declared.rank() != got.rank()) return false;
@@ -46,7 +46,9 @@ class Planner {
     plan_->program_ = program;
     plan_->groups_ = options.groups ? options.groups : comm::process_groups();
     setting_ = {.seed = program.seed(),
-                .without = {.layout = skipped("layout"), .winograd = skipped("winograd")},
+                .without = {.layout = skipped("layout"),
+                            .winograd = skipped("winograd"),
+                            .strassen = skipped("strassen")},
                 .groups = plan_->groups_};
   }
 
