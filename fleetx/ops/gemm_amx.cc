@@ -3,7 +3,7 @@
 #include <immintrin.h>
 
 #include "fleetx/base/cpu.h"
-#include "fleetx/base/threads.h"
+#include "fleetx/ops/product_parts.h"
 #include "fleetx/tensor/buffer.h"
 
 // g++'s own intrinsics start from a vector that they leave uninitialized on purpose.
@@ -281,12 +281,6 @@ FLEETX_AMX void make(const Bf16* a, const Bf16* b, int64_t steps, const Target& 
   }
 }
 
-// The size of equal pieces of n: multiples of `unit`, which divides `most`.
-int64_t piece(int64_t n, int64_t most, int64_t unit) {
-  const int64_t pieces = (n + most - 1) / most;
-  return ((n + pieces - 1) / pieces + unit - 1) / unit * unit;
-}
-
 // What one thread does: the places of c that belong to the lines of a and b.
 FLEETX_AMX void product(const Lines& a, const Lines& b, const Target& c) {
   if (a.lines <= 0 || b.lines <= 0) return;  // more threads than parts
@@ -342,23 +336,11 @@ void prepare() {
 }
 
 void Product::run(const Operand& a, const Operand& b, const Result& c, const float* bias) const {
-  // Each thread makes a part of c and packs what it reads: parts with the least border are best.
-  const int threads = parts_for(rows * columns * inner, kGrain);
-  int64_t down = 1;
-  const auto border = [&](int64_t d) { return rows / d + columns / (threads / d); };
-  for (int64_t d = 2; d <= threads; ++d)
-    if (threads % d == 0 && border(d) < border(down)) down = d;
-  const int64_t across = threads / down;
-  const auto cut = [](int64_t n, int64_t part, int64_t parts) {
-    return std::min(n, (n + kSide - 1) / kSide * part / parts * kSide);
-  };
-  parallel_parts(threads, threads, [&](int part, int64_t, int64_t) {
-    const int64_t top = cut(rows, part / across, down);
-    const int64_t left = cut(columns, part % across, across);
-    product({a, top, 0, cut(rows, part / across + 1, down) - top, inner},
-            {b, left, 0, cut(columns, part % across + 1, across) - left, inner},
-            {c, bias, alpha, accumulate});
-  });
+  for_each_part(rows, columns, parts_for(rows * columns * inner, kGrain), kSide, kSide,
+                [&](int64_t top, int64_t bottom, int64_t left, int64_t right) {
+                  product({a, top, 0, bottom - top, inner}, {b, left, 0, right - left, inner},
+                          {c, bias, alpha, accumulate});
+                });
 }
 
 }  // namespace fleetx::amx

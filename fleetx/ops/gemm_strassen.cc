@@ -1,8 +1,8 @@
 #include "fleetx/ops/gemm_strassen.h"
 
 #include "fleetx/base/simd.h"
-#include "fleetx/base/threads.h"
 #include "fleetx/ops/channels.h"
+#include "fleetx/ops/product_parts.h"
 #include "fleetx/tensor/buffer.h"
 
 namespace fleetx::strassen {
@@ -285,12 +285,6 @@ void make(const float* a, const float* b, int64_t inner, const Target& t, int64_
   }
 }
 
-// The size of equal pieces of n: multiples of `unit`, which divides `most`.
-int64_t piece(int64_t n, int64_t most, int64_t unit) {
-  const int64_t pieces = (n + most - 1) / most;
-  return ((n + pieces - 1) / pieces + unit - 1) / unit * unit;
-}
-
 // What one thread does: `a` has as many rows, `b` as many columns as c.
 template <class T>
 void product(const Lines& a, const Lines& b, const Target& c) {
@@ -321,28 +315,14 @@ void product(const Lines& a, const Lines& b, const Target& c) {
 
 template <class T>
 void run_parts(const Gemm& g, const Lines& rows, const Lines& columns, const Target& c) {
-  // Each thread makes a part of c and packs what it reads: parts with the least border are best.
-  const int threads = parts_for(g.rows * g.columns * g.inner, kGrain);
-  int64_t down = 1;
-  const auto border = [&](int64_t d) { return g.rows / d + g.columns / (threads / d); };
-  for (int64_t d = 2; d <= threads; ++d)
-    if (threads % d == 0 && border(d) < border(down)) down = d;
-  const int64_t across = threads / down;
-  // Groups of lines stay whole, so that their sums do not depend on the number of threads.
-  const auto cut = [](int64_t n, int64_t unit, int64_t part, int64_t parts) {
-    return std::min(n, (n + unit - 1) / unit * part / parts * unit);
-  };
-  parallel_parts(threads, threads, [&](int part, int64_t, int64_t) {
-    const int64_t i = part / across, j = part % across;
-    const int64_t top = cut(g.rows, 2 * T::kHigh, i, down);
-    const int64_t left = cut(g.columns, 2 * T::kColumns, j, across);
-    product<T>(rows.part(top, 0, cut(g.rows, 2 * T::kHigh, i + 1, down) - top),
-               columns.part(left, 0, cut(g.columns, 2 * T::kColumns, j + 1, across) - left),
-               {{c.c.data + top * c.c.stride + left, c.c.stride},
-                c.bias ? c.bias + left : nullptr,
-                c.alpha,
-                c.add});
-  });
+  for_each_part(g.rows, g.columns, parts_for(g.rows * g.columns * g.inner, kGrain), 2 * T::kHigh,
+                2 * T::kColumns, [&](int64_t top, int64_t bottom, int64_t left, int64_t right) {
+                  product<T>(rows.part(top, 0, bottom - top), columns.part(left, 0, right - left),
+                             {{c.c.data + top * c.c.stride + left, c.c.stride},
+                              c.bias ? c.bias + left : nullptr,
+                              c.alpha,
+                              c.add});
+                });
 }
 
 }  // namespace
