@@ -190,8 +190,9 @@ typedef float Vector16 __attribute__((vector_size(64)));
 template <int kLanes>
 using Vector = std::conditional_t<kLanes == 8, Vector8, Vector16>;
 
+// Always inlined: how a vector is returned depends on the instruction set of the function.
 template <class T>
-T load(const float* from) {
+__attribute__((always_inline)) inline T load(const float* from) {
   T value;
   std::memcpy(&value, from, sizeof(T));
   return value;
