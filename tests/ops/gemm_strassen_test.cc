@@ -67,7 +67,8 @@ void expect_equal_to_the_definition(const Gemm& g, int64_t beyond = 0, bool bias
   const double allowed =
       0x1p-19 * std::abs(static_cast<double>(g.alpha)) * std::sqrt(static_cast<double>(g.inner));
   int64_t wrong = 0;
-  for (int64_t i = 0; i<g.rows; i += g.rows> 200 ? 7 : 1)
+  const int64_t every = g.rows > 200 ? 7 : 1;
+  for (int64_t i = 0; i < g.rows; i += every)
     for (int64_t j = 0; j < x.stride_c; ++j) {
       const auto at = static_cast<size_t>(i * x.stride_c + j);
       if (j >= g.columns) {

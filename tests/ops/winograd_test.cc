@@ -1,0 +1,37 @@
+// Winograd's algorithm, oneDNN's or our own, against the definition.
+#include <gtest/gtest.h>
+
+#include "fleetx/base/cpu.h"
+#include "tests/ops/convolve.h"
+
+namespace fleetx::testing {
+namespace {
+
+TEST(Winograd, EqualsTheDefinition) {
+  const ConvolutionCase cases[] = {
+      {{4, 32, 17, 18}, {48, 32, 3, 3}},  // tiles that hang over the border
+      {{2, 35, 28, 28}, {37, 35, 3, 3}},  // channels that no block divides
+      {{1, 64, 33, 64}, {32, 64, 3, 3}}};
+  for (const ConvolutionCase& s : cases) {
+    int used = 0, not_wanted = 0;
+    const Tensors got = convolve(s, {}, "wino", &used),
+                  want = convolve(s, {"winograd"}, "wino", &not_wanted);
+    EXPECT_EQ(used, cpu::best_isa() >= cpu::Isa::kAvx2 ? 2 : 0) << s.x;
+    EXPECT_EQ(not_wanted, 0) << "skipping 'winograd' must give the definition everywhere";
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_LT(distance(got[i], want[i]), 1e-4) << "fetch " << i << " of " << s.x;
+  }
+}
+
+TEST(Winograd, IsNotUsedWhereItDoesNotPay) {
+  for (const ConvolutionCase& s :
+       {ConvolutionCase{{1, 64, 16, 16}, {64, 64, 3, 3}},     // few tiles
+        ConvolutionCase{{8, 16, 32, 32}, {16, 16, 3, 3}}}) {  // few channels
+    int used = 0;
+    convolve(s, {}, "wino", &used);
+    EXPECT_EQ(used, 0) << s.x;
+  }
+}
+
+}  // namespace
+}  // namespace fleetx::testing
