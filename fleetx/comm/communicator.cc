@@ -103,8 +103,7 @@ void Communicator::telling_the_others(const Fn& fn) {
   } catch (const Error&) {
     throw;
   } catch (...) {
-    const Member& m = members_[static_cast<size_t>(rank_)];
-    if (store_) store_->abort({m.rank, m.host, m.pid, "was interrupted", false});
+    if (store_) store_->abort(interrupted());
     throw;
   }
 }
@@ -214,6 +213,11 @@ void Communicator::fail_gone(int member, const std::string& what) const {
 void Communicator::fail_hangs(int member, const std::string& what) const {
   const Member& m = members_[static_cast<size_t>(member)];
   throw PeerFailure{{m.rank, m.host, m.pid, what, true}};
+}
+
+Failure Communicator::interrupted() const {
+  const Member& m = members_[static_cast<size_t>(rank_)];
+  return {m.rank, m.host, m.pid, "was interrupted", false};
 }
 
 void Communicator::throw_if_store_failed() const {

@@ -157,6 +157,7 @@ class Communicator {
   [[noreturn]] void fail_gone(int member, const std::string& what) const;
   [[noreturn]] void fail_hangs(int member, const std::string& what) const;
   void throw_if_store_failed() const;
+  Failure interrupted() const;  // this rank, whose user ended a call
   const std::shared_ptr<StoreClient>& store() const { return store_; }
 
   friend class Hierarchical;

@@ -120,8 +120,7 @@ void Shared::look_around(const Ready& ready, const Pending& pending, Deadline de
   try {
     check_interrupt();
   } catch (...) {
-    const Member& m = members()[static_cast<size_t>(rank())];
-    record(memory_.failure(), {m.rank, m.host, m.pid, "was interrupted", false});
+    record(memory_.failure(), interrupted());
     ring_all();
     throw;
   }
