@@ -15,6 +15,13 @@ Milliseconds to_milliseconds(double seconds) {
   return Milliseconds(static_cast<Milliseconds::rep>(seconds * 1000));
 }
 
+comm::Failure early_end(int rank, const std::string& host, long pid) {
+  return {.rank = rank,
+          .host = host,
+          .pid = pid,
+          .what = "ended with exit code 0 before it joined the others"};
+}
+
 class ServedStore final : public launch::ProcessStore {
  public:
   ServedStore(const launch::Endpoint& where, const std::string& secret, const std::string& job)
@@ -27,14 +34,31 @@ class ServedStore final : public launch::ProcessStore {
     server_.abort({.rank = rank, .host = host, .pid = pid, .what = what});
   }
   void ended(int rank, const std::string& host, long pid) override {
-    server_.ended({.rank = rank,
-                   .host = host,
-                   .pid = pid,
-                   .what = "ended with exit code 0 before it joined the others"});
+    server_.ended(early_end(rank, host, pid));
   }
 
  private:
   comm::StoreServer server_;
+};
+
+// The one that the first machine serves, as the launchers of the others see it.
+class DistantStore final : public launch::ProcessStore {
+ public:
+  DistantStore(const launch::Endpoint& where, const std::string& secret, const std::string& job)
+      : client_({.server = {where.ip, where.port}, .secret = secret, .job = job}) {}
+  launch::Endpoint endpoint() const override {
+    const comm::Endpoint& endpoint = client_.options().server;
+    return {endpoint.host, endpoint.port};
+  }
+  void abort(int rank, const std::string& host, long pid, const std::string& what) override {
+    client_.abort({.rank = rank, .host = host, .pid = pid, .what = what});
+  }
+  void ended(int rank, const std::string& host, long pid) override {
+    client_.ended(early_end(rank, host, pid));
+  }
+
+ private:
+  comm::StoreClient client_;
 };
 
 class StoreLink final : public launch::Link {
@@ -103,6 +127,9 @@ class StoreLink final : public launch::Link {
 launch::Stores stores_of_comm() {
   return {[](const launch::Endpoint& where, const std::string& secret, const std::string& job) {
             return std::make_unique<ServedStore>(where, secret, job);
+          },
+          [](const launch::Endpoint& where, const std::string& secret, const std::string& job) {
+            return std::make_unique<DistantStore>(where, secret, job);
           },
           [](const launch::LinkOptions& options) { return std::make_unique<StoreLink>(options); }};
 }

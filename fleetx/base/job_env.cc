@@ -246,7 +246,10 @@ std::vector<std::string> split_list(std::string_view text) {
   if (text.empty()) return parts;
   for (size_t at = 0; at != std::string_view::npos;) {
     const size_t end = text.find(',', at);
-    parts.emplace_back(text.substr(at, end == std::string_view::npos ? end : end - at));
+    std::string_view part = text.substr(at, end == std::string_view::npos ? end : end - at);
+    const size_t first = std::min(part.find_first_not_of(' '), part.size());
+    part = part.substr(first, part.find_last_not_of(' ') + 1 - first);
+    parts.emplace_back(part);
     at = end == std::string_view::npos ? end : end + 1;
   }
   return parts;

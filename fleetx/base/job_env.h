@@ -53,7 +53,7 @@ std::string suffix_of_worker(std::string_view before);
 // "n[01-03,7],login" (as in SLURM_JOB_NODELIST) to n01 n02 n03 n7 login.
 std::vector<std::string> expand_host_list(std::string_view text);
 
-std::vector<std::string> split_list(std::string_view text);  // "a,b" to a b; "" to nothing
+std::vector<std::string> split_list(std::string_view text);  // "a, b" to a b; "" to nothing
 
 // 64 hex digits that follow from a text, for a job whose processes cannot be told a secret: keeps
 // other jobs out by mistake, but nobody who knows the text.

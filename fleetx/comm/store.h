@@ -99,6 +99,7 @@ class StoreClient {
 
   // Publishes a failure.
   void abort(const Failure& failure);
+  void ended(const Failure& end);  // as the server's
   // Says that this rank waited for another in vain. The store hears everybody who says so for a
   // moment, and blames one who is waited for and does not wait itself. Gives the failure that it
   // names.

@@ -92,6 +92,7 @@ class StoreClient::Impl {
   }
 
   void abort(const Failure& f) { tell(Kind::kAbort, f); }
+  void ended(const Failure& f) { tell(Kind::kEnded, f); }
 
   Failure suspect(const Failure& f) {
     tell(Kind::kSuspect, f);
@@ -293,6 +294,7 @@ void StoreClient::barrier(const std::string& name, int index, int count, Millise
   gather(name, index, count, "", timeout);
 }
 void StoreClient::abort(const Failure& failure) { impl_->abort(failure); }
+void StoreClient::ended(const Failure& end) { impl_->ended(end); }
 Failure StoreClient::suspect(const Failure& failure) { return impl_->suspect(failure); }
 std::optional<Failure> StoreClient::failure() const { return impl_->failure(); }
 bool StoreClient::failed() const { return impl_->failed(); }

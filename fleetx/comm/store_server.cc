@@ -172,8 +172,11 @@ class StoreServer::Impl {
       ended.swap(ended_);
     }
     if (asked) publish(*asked);
-    for (const Failure& end : ended)
-      if (!seen_.count(end.rank)) publish(end);
+    for (const Failure& end : ended) on_ended(end);
+  }
+
+  void on_ended(const Failure& end) {
+    if (!seen_.count(end.rank)) publish(end);
   }
 
   void on_ready(uint64_t id, uint32_t events) {
@@ -239,6 +242,7 @@ class StoreServer::Impl {
       case Kind::kGather: return gather(id, m);
       case Kind::kCancel: return cancel(id, m);
       case Kind::kAbort: return publish(failure_of(m, false));
+      case Kind::kEnded: return on_ended(failure_of(m, false));
       case Kind::kSuspect: return suspect(id, m);
       case Kind::kLeave: connections_.at(id).left = true; return reply(id, m.id);
       default: check_file(false, "a message that only the server sends");

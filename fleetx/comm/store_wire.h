@@ -31,8 +31,9 @@ enum class Kind : uint8_t {
   kReply,    // id of the request; number, value
   kRefused,  // id of the request; value = why
   kFailure,  // to everybody: as kAbort
+  kEnded,    // as kAbort, of a rank that ended well: a failure if it has never been here
 };
-inline constexpr Kind kLastKind = Kind::kFailure;
+inline constexpr Kind kLastKind = Kind::kEnded;
 
 struct Message {
   Kind kind = Kind::kReply;

@@ -62,6 +62,10 @@ std::vector<Endpoint> parse_endpoints(std::string_view flag, std::string_view te
   for (const std::string& entry : split_list(text)) {
     const size_t colon = entry.find(':');
     const bool has_port = colon != std::string::npos;
+    check_arg(entry.find("://") == std::string::npos, flag, ": '", entry,
+              "' is a URL, which is not supported; write an address, as in 10.0.0.1:6170");
+    check_arg(std::ranges::count(entry, ':') < 2, flag, ": '", entry,
+              "' looks like IPv6, which is not supported; give an IPv4 address, as in 10.0.0.1");
     check_arg(!has_port || port != Port::kNone, flag, ": '", entry,
               "' has a port; give addresses only, as in ", flag, "=10.0.0.1,10.0.0.2");
     check_arg(has_port || port != Port::kRequired, flag, ": '", entry,

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostSlot = 65535;
 
-// Devices by number; nullopt where the variable hides all of them or is not there.
+// Devices by number; nullopt where there is no list.
 std::optional<std::vector<std::string>> device_list(const std::string& what,
                                                     const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
@@ -25,11 +25,30 @@ std::optional<std::vector<std::string>> device_list(const std::string& what,
   return devices;
 }
 
-// CUDA_VISIBLE_DEVICES may also hold names of devices, or -1 for none: then it says nothing here.
-std::optional<std::vector<std::string>> visible_devices(const Environment& environment) {
+struct Visible {
+  std::vector<std::string> devices;
+  bool by_name = false;  // some are GPU-... or MIG-..., which --gpus cannot say
+};
+
+// nullopt where CUDA_VISIBLE_DEVICES is not there or hides all of them. As CUDA has it, a negative
+// number hides itself and what follows.
+std::optional<Visible> visible_devices(const Environment& environment) {
   const auto text = find(environment, "CUDA_VISIBLE_DEVICES");
-  if (!text || text->find_first_not_of("0123456789,") != std::string::npos) return std::nullopt;
-  return device_list("environment variable CUDA_VISIBLE_DEVICES", text);
+  if (!text || *text == "NoDevFiles") return std::nullopt;  // of batch systems: none
+  Visible visible;
+  std::vector<std::string> numbers;
+  for (const std::string& entry : split_list(*text)) {
+    if (entry.starts_with("-")) break;
+    const bool name = entry.starts_with("GPU-") || entry.starts_with("MIG-");
+    visible.by_name = visible.by_name || name;
+    visible.devices.push_back(entry);
+    if (!name) numbers.push_back(entry);
+  }
+  if (visible.devices.empty()) return std::nullopt;
+  const std::string what = "environment variable CUDA_VISIBLE_DEVICES";
+  numbers = device_list(what, join(numbers, ",")).value();
+  if (!visible.by_name) visible.devices = numbers;
+  return visible;
 }
 
 // Each process gets the same number of devices.
@@ -109,18 +128,19 @@ std::vector<std::string> slots_of(const Options& o, const Environment& environme
   auto asked = device_list("--gpus", o.gpus);
   check_arg(!asked || !asked->empty(), "--gpus is empty; give slots, as in --gpus=0,1");
   const auto visible = visible_devices(environment);
-  if (asked && visible) {
+  if (asked && visible && !visible->by_name) {
     // What a process sees are positions in the list of visible devices.
+    const std::vector<std::string>& devices = visible->devices;
     for (std::string& device : *asked) {
-      const auto found = std::ranges::find(*visible, device);
-      check_arg(found != visible->end(), "--gpus: ", device,
-                " is not in CUDA_VISIBLE_DEVICES=", join(*visible, ","),
+      const auto found = std::ranges::find(devices, device);
+      check_arg(found != devices.end(), "--gpus: ", device,
+                " is not in CUDA_VISIBLE_DEVICES=", join(devices, ","),
                 "; name slots of that list, or change the variable");
-      device = str(found - visible->begin());
+      device = str(found - devices.begin());
     }
   } else if (!asked && visible) {
     asked.emplace();
-    for (size_t i = 0; i < visible->size(); ++i) asked->push_back(str(i));
+    for (size_t i = 0; i < visible->devices.size(); ++i) asked->push_back(str(i));
   }
   if (asked) return slices(*asked, o.nproc_per_node.value_or(static_cast<int>(asked->size())));
   std::vector<std::string> slots;

@@ -16,6 +16,7 @@
 #include "fleetx/base/file.h"
 #include "fleetx/launch/guard.h"
 #include "fleetx/launch/others.h"
+#include "fleetx/launch/output.h"
 #include "fleetx/launch/ports.h"
 #include "fleetx/launch/report.h"
 #include "fleetx/launch/supervisor.h"
@@ -30,6 +31,9 @@ constexpr const char* kPython = FLEETX_PYTHON;
 
 // Machines may be started one after the other by hand.
 constexpr double kMeetingSeconds = 600;
+
+// Workers that wait for one that failed raise within some hundredths of a second.
+constexpr double kLastWordsSeconds = 0.25;
 
 class Job {
  public:
@@ -79,6 +83,10 @@ void Job::make_log_dir() const {
   std::filesystem::create_directories(log_dir_, error);
   check_arg(!error && access(log_dir_.c_str(), W_OK | X_OK) == 0, "--log_dir: cannot write into '",
             log_dir_, "'", error ? str(" (", error.message(), ")") : "", "; choose another folder");
+  std::vector<std::string> logs;
+  for (const Process& process : plan_.processes)
+    if (plan_.here(process)) logs.push_back(process.log_name());
+  remove_old_logs(log_dir_, logs);
 }
 
 void Job::bind_ports() {
@@ -138,6 +146,10 @@ void Job::meet_others() {
   // The processes meet in a store of their own, which dies with the attempt.
   if (plan_.node == 0) open_store();
   store_address_ = others_->gather("store", store_address_)[0];
+  if (plan_.node != 0)
+    store_ = stores_.connect(
+        parse_endpoints("the store", store_address_, Port::kRequired, host_.resolve)[0], secret_,
+        plan_.job_id);
 }
 
 // The others may take their time: meanwhile the user can stop us.
@@ -230,6 +242,7 @@ void Job::announce() const {
 Supervision Job::supervision(bool terminal) {
   Supervision how;
   how.signal_fd = signals_->fd();
+  if (plan_.mode == Mode::kCollective) how.last_words_seconds = kLastWordsSeconds;
   how.grace_seconds = options_.grace.value_or(kGraceSeconds);
   how.host = host_.name;
   how.guard = guard_->pid();

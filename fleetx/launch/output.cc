@@ -1,6 +1,7 @@
 #include "fleetx/launch/output.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -9,7 +10,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <vector>
 
@@ -51,6 +54,8 @@ Output::Output(const std::string& log_path, bool append, Kind kind)
                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0644)) {
   check_arg(static_cast<bool>(log_), "cannot write ", log_path, ": ", std::strerror(errno),
             "; choose another folder with --log_dir");
+  // Shared with the child, so that it holds as long as anybody can write: see remove_old_logs.
+  flock(log_.get(), LOCK_SH | LOCK_NB);
   if (kind == Kind::kFile) return;
   if (kind != Kind::kTerminal || !open_terminal(reader_, writer_)) open_pipe(reader_, writer_);
   fcntl(reader_.get(), F_SETFL, O_NONBLOCK);
@@ -77,6 +82,18 @@ void Output::forward(const std::function<void(std::string_view)>& show) {
 void Output::finish() {
   reader_.reset();
   log_.reset();
+}
+
+void remove_old_logs(const std::string& folder, const std::vector<std::string>& keep) {
+  static const std::regex kName("(worker|server|heter)log\\.[0-9]+");
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename();
+    if (!std::regex_match(name, kName) || std::ranges::count(keep, name) > 0) continue;
+    const Fd log(open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (log && flock(log.get(), LOCK_EX | LOCK_NB) == 0)
+      std::filesystem::remove(entry.path(), ignored);
+  }
 }
 
 std::string last_lines(const std::string& path) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fleetx/base/fd.h"
 
@@ -26,6 +27,10 @@ class Output {
  private:
   Fd log_, reader_, writer_;
 };
+
+// Removes the logs of an earlier run in this folder, but not those named, and none that a process
+// of a running job writes to.
+void remove_old_logs(const std::string& folder, const std::vector<std::string>& keep);
 
 // The end of a text file, indented, for a report.
 std::string last_lines(const std::string& path);

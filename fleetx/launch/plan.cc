@@ -225,6 +225,26 @@ void give_ports(JobPlan& plan, const Environment& environment, bool several) {
   check_arg(next <= kMostPort, "FLAGS_START_PORT: the ports would pass ", kMostPort);
 }
 
+// Which process of the job a pod runs, for reports: its program knows better.
+Process process_of_pod(const Environment& environment) {
+  Process process;
+  const auto role = find(environment, job_var::kTrainingRole),
+             ip = find(environment, job_var::kPodIp), port = find(environment, job_var::kPort),
+             id = find(environment, job_var::kTrainerId);
+  if (role == "PSERVER" || role == "HETER_TRAINER") {
+    const bool server = role == "PSERVER";
+    process.role = server ? JobRole::kServer : JobRole::kHeterWorker;
+    const auto all =
+        split_list(find(environment, server ? job_var::kServerEndpoints : job_var::kHeterEndpoints)
+                       .value_or(""));
+    const auto own = std::ranges::find(all, str(ip.value_or(""), ":", port.value_or("")));
+    if (own != all.end()) process.rank = static_cast<int>(own - all.begin());
+  } else if (id) {
+    process.rank = whole_number("environment variable PADDLE_TRAINER_ID", *id, 0, kMostPort);
+  }
+  return process;
+}
+
 int unused_port(const JobPlan& plan, const std::string& ip) {
   int port = kServerStartPort;
   const auto taken = [&](const Process& p) { return p.endpoint == Endpoint{ip, port}; };
@@ -311,7 +331,7 @@ JobPlan make_plan(const Options& options, const Environment& environment, const 
   if (!asked && pod) {
     plan.mode = Mode::kParameterServer;
     plan.roles_from_environment = true;
-    plan.processes.push_back({});
+    plan.processes.push_back(process_of_pod(environment));
     plan.processes[0].share.threads = std::max(1, static_cast<int>(host.cores.size()));
     return plan;
   }

@@ -17,8 +17,8 @@ namespace fleetx::launch {
 namespace {
 
 constexpr const char* kChooseAnother =
-    "choose another port where it was given (--servers, --workers, --heter_workers, --http_port), "
-    "else by FLAGS_START_PORT";
+    "choose another port where it was given (--master, --servers, --workers, --heter_workers, "
+    "--http_port), else by FLAGS_START_PORT";
 
 sockaddr_in to_sockaddr(const Endpoint& endpoint) {
   sockaddr_in address{};

@@ -79,9 +79,9 @@ std::string slots_line(const JobPlan& plan, const Environment& environment) {
   std::vector<std::string> slots;
   int threads = 1, workers = 0;
   for (const Process& process : plan.processes) {
-    if (!plan.here(process) || process.role != JobRole::kWorker) continue;
-    ++workers;
+    if (!plan.here(process)) continue;
     threads = std::max(threads, process.share.threads);
+    workers += process.role == JobRole::kWorker;
     if (process.share.cores.empty()) continue;
     slots.push_back(str("slot ", process.devices, " = ", describe(process.share)));
   }
@@ -91,7 +91,10 @@ std::string slots_line(const JobPlan& plan, const Environment& environment) {
   const std::string number = given != nullptr
                                  ? str(given, "=", *find(environment, given), " as you set it")
                                  : str("OMP_NUM_THREADS=", threads);
-  if (slots.empty()) return str(workers, " workers share all cores, not pinned; ", number);
+  if (workers == 0) return str("no workers here, and nothing is pinned; ", number);
+  if (slots.empty())
+    return str(workers == 1 ? "the worker has" : str(workers, " workers share"),
+               " all cores, not pinned; ", number);
   return str(join(slots, ", "), "; ", number);
 }
 

@@ -11,7 +11,8 @@
 
 namespace fleetx::launch {
 
-// Where the processes of the job meet. Served by the launcher of the first machine.
+// Where the processes of the job meet. Served by the launcher of the first machine; those of the
+// others tell it what happens to theirs.
 class ProcessStore {
  public:
   virtual ~ProcessStore() = default;
@@ -52,9 +53,9 @@ struct LinkOptions {
 };
 
 struct Stores {
-  std::function<std::unique_ptr<ProcessStore>(const Endpoint& where, const std::string& secret,
-                                              const std::string& job)>
-      serve;
+  using OpenStore = std::function<std::unique_ptr<ProcessStore>(
+      const Endpoint& where, const std::string& secret, const std::string& job)>;
+  OpenStore serve, connect;
   std::function<std::unique_ptr<Link>(const LinkOptions& options)> link;
 };
 

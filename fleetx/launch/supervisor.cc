@@ -24,7 +24,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Level = log::Level;
 
-enum Source : uint64_t { kSignal, kGrace, kTick, kNews, kFirstChild = 16 };
+constexpr double kSoon = 1e-3;  // seconds; zero would disarm a timer
+
+enum Source : uint64_t { kSignal, kLastWords, kGrace, kTick, kNews, kFirstChild = 16 };
 
 class Supervisor {
  public:
@@ -53,6 +55,8 @@ class Supervisor {
   void on_signal();
   void on_news();
   void on_grace();
+  void stop_after_failure(const std::string& whom);
+  void end_last_words();
   void show_progress();
   void signal_all(int signal);
   void stop(Phase phase, int signal);
@@ -65,7 +69,7 @@ class Supervisor {
 
   const Supervision& how_;
   Console& console_;
-  Fd epoll_, grace_, tick_;
+  Fd epoll_, last_words_, grace_, tick_;
   std::vector<Running> processes_;
   Phase phase_ = Phase::kRunning;
   Outcome outcome_;
@@ -77,11 +81,13 @@ Supervisor::Supervisor(const Supervision& how, Console& console)
     : how_(how),
       console_(console),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      last_words_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       grace_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       tick_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  FLEETX_CHECK(epoll_ && grace_ && tick_, std::strerror(errno));
+  FLEETX_CHECK(epoll_ && last_words_ && grace_ && tick_, std::strerror(errno));
   adopt_orphans();
   watch(how_.signal_fd, kSignal);
+  watch(last_words_.get(), kLastWords);
   watch(grace_.get(), kGrace);
   watch(tick_.get(), kTick);
   if (how_.elsewhere) watch(how_.elsewhere->news_fd, kNews);
@@ -134,6 +140,7 @@ Outcome Supervisor::run(const std::vector<Task>& tasks) {
 
 void Supervisor::handle(uint64_t source) {
   if (source == kSignal) return on_signal();
+  if (source == kLastWords) return end_last_words();
   if (source == kGrace) return on_grace();
   if (source == kTick) return show_progress();
   if (source == kNews) return on_news();
@@ -212,13 +219,9 @@ void Supervisor::on_failure(const Running& process, const Ended& end) {
   console_.event(Level::kError, what, ". Last lines of ", end.log_path, ":\n",
                  last_lines(process.task->log_path));
   if (how_.on_failure) how_.on_failure(*process.task, end.pid, end.why);
-  if (phase_ == Phase::kRunning) {
-    if (alive() > 0)
-      console_.event(Level::kInfo, "stopping the other ",
-                     alive() == 1 ? "process" : str(alive(), " processes"),
-                     ": SIGTERM now, SIGKILL in ", how_.grace_seconds, " s");
-    stop(Phase::kStopping, SIGTERM);
-  }
+  if (phase_ == Phase::kRunning)
+    stop_after_failure(alive() == 1 ? "the other process"
+                                    : str("the other ", alive(), " processes"));
   // Last: it may take a moment where the network does.
   if (how_.elsewhere) how_.elsewhere->tell_failure(what, outcome_.code, false);
 }
@@ -263,10 +266,25 @@ void Supervisor::on_news() {
   outcome_.verdict = news->what;
   outcome_.by_user = news->by_user;
   console_.event(Level::kError, news->what);
+  stop_after_failure(alive() == 1 ? "the process here" : str(alive(), " processes here"));
+}
+
+// Those that wait for the one that failed are told by the store: their logs should say where they
+// were when it happened.
+void Supervisor::stop_after_failure(const std::string& whom) {
+  const double wait = how_.last_words_seconds;
   if (alive() > 0)
-    console_.event(Level::kInfo, "stopping ", alive(), " processes here: SIGTERM now, SIGKILL in ",
-                   how_.grace_seconds, " s");
-  stop(Phase::kStopping, SIGTERM);
+    console_.event(Level::kInfo, "stopping ", whom, ": SIGTERM ",
+                   wait > 0 ? str("in ", wait, " s, SIGKILL ") : "now, SIGKILL in ",
+                   how_.grace_seconds, wait > 0 ? " s later" : " s");
+  phase_ = Phase::kStopping;
+  set_timer(last_words_, std::max(wait, kSoon), 0);
+}
+
+void Supervisor::end_last_words() {
+  uint64_t times = 0;
+  if (read(last_words_.get(), &times, sizeof times) < 0) return;
+  stop(phase_, SIGTERM);
 }
 
 void Supervisor::on_grace() {
@@ -284,8 +302,8 @@ void Supervisor::signal_all(int signal) {
 void Supervisor::stop(Phase phase, int signal) {
   phase_ = phase;
   signal_all(signal);
-  // Zero would disarm the timer.
-  set_timer(grace_, std::max(how_.grace_seconds, 1e-3), 0);
+  set_timer(last_words_, 0, 0);
+  set_timer(grace_, std::max(how_.grace_seconds, kSoon), 0);
 }
 
 void Supervisor::set_timer(const Fd& timer, double seconds, double interval) const {

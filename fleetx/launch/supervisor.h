@@ -54,7 +54,8 @@ struct Elsewhere {
 
 struct Supervision {
   int signal_fd = -1;
-  double grace_seconds = 5;
+  double last_words_seconds = 0;  // between the first failure and SIGTERM to the others
+  double grace_seconds = 5;       // between SIGTERM and SIGKILL
   std::string host;
   pid_t guard = -1;
   std::string vmstat = "/proc/vmstat";  // where the kernel counts what it killed for memory

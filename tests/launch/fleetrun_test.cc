@@ -1,11 +1,15 @@
 #include "tests/launch/fleetrun.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <thread>
 
 namespace fleetx::testing {
 namespace {
@@ -198,6 +202,53 @@ TEST(Fleetrun, AWorkerThatEndsWellWithoutJoiningIsNamed) {
   EXPECT_LT(r.seconds, 5);
   EXPECT_TRUE(contains(r.out + r.err, "rank 1 on host "));
   EXPECT_TRUE(contains(r.out + r.err, "ended with exit code 0 before it joined the others"));
+}
+
+// Between the first failure and SIGTERM the others have a moment to say where they were.
+TEST(Fleetrun, WhoWaitsForAWorkerThatDiesSaysSoInItsLog) {
+  const TempDir folder;
+  const std::string script =
+      folder.write("half.sh",
+                   "#!/bin/sh\n[ $PADDLE_TRAINER_ID = 1 ] && sleep 0.5 && kill -9 $$\n"
+                   "exec " FLEETX_HELLO "\n");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  Fleetrun run({"--nproc_per_node=3", script});
+  const FleetrunResult r = run.wait();
+  EXPECT_EQ(r.code, 137) << r.err;
+  EXPECT_LT(r.seconds, 5);
+  for (const char* log : {"log/workerlog.0", "log/workerlog.2"}) {
+    EXPECT_TRUE(contains(run.read(log), "rank 1 on host "));
+    EXPECT_TRUE(contains(run.read(log), "killed by SIGKILL"));
+  }
+}
+
+TEST(Fleetrun, LogsOfAnEarlierLargerRunAreRemoved) {
+  const TempDir folder;
+  const auto run = [&](const char* workers, const char* script) {
+    return run_fleetrun({"--log_dir=" + folder.path(), std::string("--nproc_per_node=") + workers,
+                         "/bin/sh", "-c", script});
+  };
+  ASSERT_EQ(run("3", "echo first").code, 0);
+  folder.write("serverlog.0", "of a job with servers");
+  folder.write("workerlog.txt", "not ours");
+  // Another job that runs now keeps its logs.
+  Fleetrun other({"--log_dir=" + folder.path(), "--nproc_per_node=6", "/bin/sh", "-c",
+                  "echo other; exec sleep 60"});
+  const auto text_of = [&](const char* log) {
+    std::ifstream file(folder / log);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  for (const double end = now() + 10; text_of("workerlog.5") != "other\n" && now() < end;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  folder.write("workerlog.9", "of a job that has ended");
+  ASSERT_EQ(run("1", "echo second").code, 0);
+  EXPECT_EQ(text_of("workerlog.0"), "second\n");
+  for (const char* gone : {"serverlog.0", "workerlog.9"})
+    EXPECT_FALSE(std::filesystem::exists(folder / gone)) << gone;
+  EXPECT_TRUE(std::filesystem::exists(folder / "workerlog.txt"));
+  EXPECT_EQ(text_of("workerlog.5"), "other\n");
+  other.signal(SIGTERM);
+  other.wait();
 }
 
 TEST(Fleetrun, SixtyFourWorkersAddUp) {

@@ -90,6 +90,20 @@ TEST_F(TwoMachines, AFailureOnOneStopsBothWithItsCode) {
   }
 }
 
+TEST_F(TwoMachines, AWorkerThatEndsBeforeItJoinsIsNamedAtOnceFromEitherMachine) {
+  for (const char* who : {"worker0", "worker1"}) {
+    const std::vector<std::string> args{"--ips=10.77.0.1,10.77.0.2", kActor, who, "exit:0",
+                                        "start"};
+    const auto a = start(0, args), b = start(1, args);
+    const FleetrunResult ra = a->wait(), rb = b->wait();
+    EXPECT_LT(std::max(ra.seconds, rb.seconds), 5);
+    const std::string waited =
+        who[6] == '0' ? b->read("log/workerlog.0") : a->read("log/workerlog.0");
+    EXPECT_TRUE(contains(waited, std::string("rank ") + who[6] + " on host"));
+    EXPECT_TRUE(contains(waited, "ended with exit code 0 before it joined the others"));
+  }
+}
+
 TEST_F(TwoMachines, TheJobIsRestartedOnBoth) {
   const std::vector<std::string> args{
       "--ips=10.77.0.1,10.77.0.2", "--max_restart=1", "/bin/sh", "-c",

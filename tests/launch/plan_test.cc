@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "fleetx/launch/report.h"
 #include "tests/support/expect_error.h"
 
 namespace fleetx::launch {
@@ -120,7 +121,13 @@ TEST(Plan, SlotsFromFlagsAndEnvironment) {
   EXPECT_EQ(slots_of({.gpus = "6"}, {{"CUDA_VISIBLE_DEVICES", "4,6"}}), Slots{"1"});
   EXPECT_EQ(slots_of({}, {{"CUDA_VISIBLE_DEVICES", ""}}), Slots{"0"});
   EXPECT_EQ(slots_of({}, {{"CUDA_VISIBLE_DEVICES", "-1"}}), Slots{"0"});
-  EXPECT_EQ(slots_of({}, {{"CUDA_VISIBLE_DEVICES", "GPU-aa,GPU-bb"}}), Slots{"0"});
+  EXPECT_EQ(slots_of({}, {{"CUDA_VISIBLE_DEVICES", "NoDevFiles"}}), Slots{"0"});
+  EXPECT_EQ(slots_of({}, {{"CUDA_VISIBLE_DEVICES", "4,-1,6"}}), Slots{"0"});
+  EXPECT_EQ(slots_of({}, {{"CUDA_VISIBLE_DEVICES", "GPU-aa,GPU-bb"}}), (Slots{"0", "1"}));
+  EXPECT_EQ(slots_of({.gpus = "1"}, {{"CUDA_VISIBLE_DEVICES", "GPU-aa,GPU-bb"}}), Slots{"1"});
+  // Spaces after commas come from scripts.
+  EXPECT_EQ(slots_of({}, {{"CUDA_VISIBLE_DEVICES", "4, 6"}}), (Slots{"0", "1"}));
+  EXPECT_EQ(slots_of({.gpus = " 2, 5 "}, {}), (Slots{"2", "5"}));
 }
 
 TEST(Plan, TwoMachinesStartedWithTheSameCommand) {
@@ -235,11 +242,14 @@ TEST(Plan, PaddleCloudGivesTheMachines) {
 
 TEST(Plan, PodOfAParameterServerJobKeepsItsEnvironment) {
   const Environment pod{{"TRAINING_ROLE", "PSERVER"},
-                        {"PADDLE_PSERVERS_IP_PORT_LIST", "10.0.0.1:6170"},
+                        {"PADDLE_PSERVERS_IP_PORT_LIST", "10.0.0.9:6170,10.0.0.1:6170"},
                         {"POD_IP", "10.0.0.1"},
                         {"PADDLE_PORT", "6170"}};
   const JobPlan plan = make_plan({}, pod, kFirst);
   ASSERT_EQ(plan.processes.size(), 1u);
+  EXPECT_EQ(plan.processes[0].name(), "server 1");
+  EXPECT_EQ(plan.processes[0].log_name(), "serverlog.0");
+  EXPECT_EQ(slots_line(plan, {}).find("no workers here"), 0u);
   const auto entries = merged_environment(pod, plan, plan.processes[0], {});
   EXPECT_EQ(std::ranges::count(entries, "TRAINING_ROLE=PSERVER"), 1);
   EXPECT_EQ(std::ranges::count(entries, "PADDLE_PORT=6170"), 1);
@@ -318,11 +328,16 @@ TEST(Plan, SlotsThatMakeNoSense) {
   expect_refused({.gpus = "0,1,2", .nproc_per_node = 2}, {"does not divide"});
   expect_refused({.gpus = "3"}, {"3 is not in CUDA_VISIBLE_DEVICES=0,1"},
                  {{"CUDA_VISIBLE_DEVICES", "0,1"}});
+  expect_refused({}, {"CUDA_VISIBLE_DEVICES='a,b'", "entry='a'"},
+                 {{"CUDA_VISIBLE_DEVICES", "a,b"}});
 }
 
 TEST(Plan, AddressesThatMakeNoSense) {
   expect_refused({.ips = "10.0.0.1,10.0.0.1"}, {"--ips", "there twice"});
   expect_refused({.ips = "10.0.0.1:80"}, {"has a port"});
+  expect_refused({.ips = "::1"}, {"--ips: '::1' looks like IPv6"});
+  expect_refused({.master = "etcd://10.0.0.1:80", .nnodes = "2", .rank = 0},
+                 {"--master: 'etcd://10.0.0.1:80' is a URL"});
   expect_refused({.ips = "10.0.0.300"}, {"'10.0.0.300' is not an IPv4 address"});
   expect_refused({.ips = "xx.xx"}, {"there is no host 'xx.xx'"});
   expect_refused({.ips = "a b"}, {"'a b' is neither"});
