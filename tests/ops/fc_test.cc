@@ -56,7 +56,7 @@ const AddCases cases("fc", [](Cases& c) {
   c.add(make_case("one_output", {8, 10}, 1, 1, true));
   c.add(make_case("one_row", {1, 64}, 32, 1, true, "relu"));
   c.add(make_case("larger", {70, 100}, 90, 1, true));
-  c.add(make_case("many_rows", {600, 9}, 18, 1, true));
+  c.add(make_case("many_rows", {600, 20}, 37, 1, true));
 
   for (const auto& [label, x, n] :
        {std::tuple{"bert_ffn_in.perf", Shape{1024, 768}, int64_t{3072}},
