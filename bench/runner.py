@@ -18,9 +18,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench/peers"
 SETUP = "bench/setup-peers.sh"
 
-# How each library is told to go no further than AVX2.
-AVX2_ONLY = {"FLEETX_MAX_ISA": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2",
-             "MKL_ENABLE_INSTRUCTIONS": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
+# How each library is told to go no further.
+MAX_ISA = {isa: {"FLEETX_MAX_ISA": isa, "ONEDNN_MAX_CPU_ISA": onednn, "DNNL_MAX_CPU_ISA": onednn,
+                 "MKL_ENABLE_INSTRUCTIONS": isa.upper(), "ATEN_CPU_CAPABILITY": isa}
+           for isa, onednn in [("avx512", "AVX512_CORE"), ("avx2", "AVX2")]}
 
 
 class Failed(Exception):
@@ -31,7 +32,7 @@ class Runner:
     def __init__(self, tool, venv, isa, timeout):
         self.tool, self.python, self.timeout = tool, venv / "bin/python", timeout
         self.build = tool.parent.parent
-        self.env = {**os.environ, **(AVX2_ONLY if isa == "avx2" else {}),
+        self.env = {**os.environ, **MAX_ISA.get(isa, {}),
                     "FLEETX_LOG": "error", "PYTHONDONTWRITEBYTECODE": "1",
                     "TORCHINDUCTOR_CACHE_DIR": str(ROOT / "build/bench-cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 

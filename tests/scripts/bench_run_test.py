@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -159,6 +160,20 @@ class WithMadeUpPeers(unittest.TestCase):
         self.assertEqual(torch["modes"], {"default": 0.05, "compile": 0.1})
         self.assertEqual(torch["peer"], 0.1)
         self.assertAlmostEqual(torch["ratio"] / (torch["ours"] / 0.1), 1, places=3)
+
+    def test_all_take_turns(self):
+        run = self.run_with(self.answer(1), "tiny-mlp", "--threads", "1")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        turns = [re.match(r"round \d/3 .*: (.+) \S+ steps/s", line)[1] for line in run.stderr.splitlines() if line]
+        self.assertEqual(turns, 3 * ["fleetx", "torch default", "torch compile", "paddle static"])
+
+    def test_instruction_sets_are_told_to_everybody(self):
+        says = """case $ONEDNN_MAX_CPU_ISA,$ATEN_CPU_CAPABILITY,$MKL_ENABLE_INSTRUCTIONS in
+                  AVX2,avx2,AVX2 | AVX512_CORE,avx512,AVX512) ;; *) exit 1 ;; esac; """
+        for isa in ["avx2", "avx512"]:
+            run = self.run_with(says + self.answer(1), "tiny-mlp", "--quick", "--threads", "1", "--isa", isa)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertLessEqual({f["isa"] for f in run.figures}, {"sse", "avx2", isa})
 
     def test_a_ratio_that_falls_short(self):
         run = self.run_with(self.answer(1e-9), "tiny-mlp", "--quick", "--threads", "1")
