@@ -188,7 +188,7 @@ void Shared::meet(const Call& c, uint64_t in, uint64_t out, Deadline deadline) {
 // One phase: everybody gets all vectors and computes the whole result.
 void Shared::small_all_reduce(const Call& c, Deadline deadline) {
   const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
-  std::memcpy(own().small[(calls_ + 1) & 1], c.in, bytes);
+  if (bytes > 0) std::memcpy(own().small[(calls_ + 1) & 1], c.in, bytes);  // else `in` may be null
   meet(c, kNowhere, kNowhere, deadline);
   const void* sources[kMostRanks];
   for (int r = 0; r < size(); ++r) sources[r] = memory_.slot(r).small[calls_ & 1];

@@ -1,8 +1,8 @@
 // Who this process is in its job, and who the others are:
 //
-//   const auto roles = RoleMaker::from_environment(JobKind::kCollective);     // fleetrun,
-//   mpirun... roles.worker_index(), roles.worker_num(), roles.is_first_worker(); comm::Joined
-//   joined = comm::join_workers(roles.job());
+//   const auto roles = RoleMaker::from_environment(JobKind::kCollective);  // fleetrun, mpirun, ...
+//   roles.worker_index(), roles.worker_num(), roles.is_first_worker();
+//   comm::Joined joined = comm::join_workers(roles.job());
 //
 // A value; safe to share.
 #pragma once

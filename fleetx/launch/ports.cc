@@ -114,6 +114,8 @@ BoundPort bind_port(const std::string& what, const Endpoint& endpoint) {
   const bool fixed = endpoint.port != 0;
   if (fixed) bound.claim = claim(what, endpoint);
   bound.socket = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  check_arg(static_cast<bool>(bound.socket), what, ": no socket to be had (", std::strerror(errno),
+            "); each process needs some descriptors: raise `ulimit -n`, or start fewer");
   // A fixed port may still have closed connections of the last job: they are no obstacle.
   if (fixed) allow_reuse(bound.socket.get());
   sockaddr_in address = to_sockaddr(endpoint);

@@ -3,9 +3,10 @@
 //
 //   class Halve final : public Strategy {
 //     std::string_view name() const override { return "halve"; }
-//     Traits traits() const override { return {.after = {"amp"}, .conflicts = {{"twice", "both
-//     scale the loss"}}}; } void apply(Program& main, Program& startup, const StrategyContext& c)
-//     const override { ... }
+//     Traits traits() const override {
+//       return {.after = {"amp"}, .conflicts = {{"twice", "both scale the loss"}}};
+//     }
+//     void apply(Program& main, Program& startup, const StrategyContext& c) const override { ... }
 //   };
 //   FLEETX_STRATEGY(halve, Halve);
 //

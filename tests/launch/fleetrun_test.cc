@@ -191,6 +191,14 @@ TEST(Fleetrun, BadInput) {
   expect_refused({"--python=/nothing", folder / "t.py"}, "--python: '/nothing'");
 }
 
+TEST(Fleetrun, TooFewDescriptorsAreNamed) {
+  Fleetrun run({"--nproc_per_node=40", "true"}, {}, {"/usr/bin/prlimit", "--nofile=32"});
+  const FleetrunResult r = run.wait();
+  EXPECT_EQ(r.code, 2);
+  EXPECT_TRUE(contains(r.err, "no socket to be had (Too many open files)"));
+  EXPECT_TRUE(contains(r.err, "raise `ulimit -n`"));
+}
+
 // Whoever waits for a worker that ended before it came is told, and does not wait out his deadline.
 TEST(Fleetrun, AWorkerThatEndsWellWithoutJoiningIsNamed) {
   const TempDir folder;
