@@ -46,6 +46,7 @@ class Job {
   void choose_secret();
   void meet();
   void meet_others();
+  std::vector<std::string> endpoints_of_all();
   void open_store();
   void announce() const;
   std::vector<Task> tasks() const;
@@ -125,6 +126,16 @@ void Job::choose_secret() {
   }
 }
 
+std::vector<std::string> Job::endpoints_of_all() {
+  try {
+    return others_->gather("endpoints", to_csv(plan_.endpoints(JobRole::kWorker)));
+  } catch (const Error& e) {
+    if (e.kind() != Error::Kind::kInvalidArgument) throw;
+    fail(e.kind(), str("--rank=", plan_.node, ": another machine has this number already (",
+                       e.what(), "); give each its own"));
+  }
+}
+
 void Job::meet_others() {
   LinkOptions link{
       .where = asked_.store, .serve = plan_.node == 0, .node = plan_.node, .nodes = plan_.nodes};
@@ -133,11 +144,17 @@ void Job::meet_others() {
   link.host = host_.name;
   link.again = restart_ > 0;
   link.seconds = kMeetingSeconds;
-  others_ = std::make_unique<Others>(stores_, link);
+  try {
+    others_ = std::make_unique<Others>(stores_, link);
+  } catch (const Error& e) {
+    if (plan_.node == 0 || e.kind() == Error::Kind::kTimeout) throw;
+    fail(e.kind(), str(e.what(), "; start this machine with the --job_id, ",
+                       options_.master ? "--master, --nnodes" : "addresses",
+                       " and FLEETX_JOB_SECRET of the others"));
+  }
   if (plan_.must_meet) {
     Meeting meeting;
-    for (const std::string& csv :
-         others_->gather("endpoints", to_csv(plan_.endpoints(JobRole::kWorker))))
+    for (const std::string& csv : endpoints_of_all())
       meeting.endpoints.push_back(parse_endpoints("--master", csv, Port::kRequired, host_.resolve));
     plan_ = make_plan(options_, environment_, host_, meeting);
   } else {

@@ -210,8 +210,26 @@ TEST(Machines, WrongSecretIsRefused) {
   const FleetrunResult rb = b.wait();
   EXPECT_EQ(rb.code, 1);
   EXPECT_TRUE(contains(rb.err, "is the job's secret right?"));
+  EXPECT_TRUE(contains(rb.err,
+                       "start this machine with the --job_id, --master, --nnodes and "
+                       "FLEETX_JOB_SECRET of the others"));
   a.signal(SIGINT);  // still waiting
   EXPECT_EQ(a.wait().code, 130);
+}
+
+TEST(Machines, ANumberThatTwoHaveIsNamed) {
+  const int port = launch::bind_port("master", {"127.0.0.1", 0}).endpoint.port;
+  const auto args = [&](int rank) {
+    return std::vector<std::string>{"--master=127.0.0.1:" + std::to_string(port), "--nnodes=3",
+                                    "--rank=" + std::to_string(rank), "/bin/true"};
+  };
+  Fleetrun a(args(0)), b(args(1)), c(args(1));
+  int named = 0;
+  for (const auto& r : {a.wait(), b.wait(), c.wait()}) {
+    EXPECT_NE(r.code, 0);
+    named += r.code == 2 && contains(r.err, "--rank=1: another machine has this number already");
+  }
+  EXPECT_EQ(named, 1);
 }
 
 TEST(Machines, MasterNeedsItsFlags) {
