@@ -138,6 +138,34 @@ inline float erf(float x) {
   return c * p / q;
 }
 
+// The slope of gelu, Phi(x) + x * phi(x), within 4e-7: a polynomial of x^2 takes half the time of
+// erf and exp.
+inline float gelu_slope(float x) {
+  constexpr float kEnd = 5.6f;  // beyond, it is 0 or 1 within 4e-7
+  float c = x < -kEnd ? -kEnd : x;
+  c = c > kEnd ? kEnd : c;
+  const float u = c * c * (2.0f / (kEnd * kEnd)) - 1.0f;
+  float p = -0.00143012265f;
+  p = p * u + 0.00374516379f;
+  p = p * u - 0.00221749465f;
+  p = p * u + 0.00202234671f;
+  p = p * u - 0.0122021437f;
+  p = p * u + 0.0236942936f;
+  p = p * u - 0.0297159143f;
+  p = p * u + 0.0400967076f;
+  p = p * u - 0.0558699071f;
+  p = p * u + 0.0677170902f;
+  p = p * u - 0.0725608096f;
+  p = p * u + 0.0713721216f;
+  p = p * u - 0.065059863f;
+  p = p * u + 0.0567140542f;
+  p = p * u - 0.0509605817f;
+  p = p * u + 0.0518067144f;
+  p = p * u - 0.0642825365f;
+  p = p * u + 0.126416653f;
+  return 0.5f + c * p;
+}
+
 inline float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
 
 inline double exp(double x) { return std::exp(x); }
@@ -146,6 +174,10 @@ inline double log(double x) { return std::log(x); }
 inline double log1p(double x) { return std::log1p(x); }
 inline double tanh(double x) { return std::tanh(x); }
 inline double erf(double x) { return std::erf(x); }
+inline double gelu_slope(double x) {
+  return 0.5 * (1 + std::erf(x * 0.7071067811865476)) +
+         x * 0.3989422804014327 * std::exp(-0.5 * x * x);
+}
 inline double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 }  // namespace fleetx::math

@@ -157,11 +157,7 @@ T normal_cdf(T x) {
   return T(0.5) * (1 + math::erf(x * T(0.7071067811865476)));
 }
 constexpr auto gelu = [](auto x, auto) { return x * normal_cdf(x); };
-constexpr auto gelu_slope = [](auto x, auto dout, auto) {
-  using T = decltype(x);
-  const T density = T(0.3989422804014327) * math::exp(T(-0.5) * x * x);
-  return dout * (normal_cdf(x) + x * density);
-};
+constexpr auto gelu_slope = [](auto x, auto dout, auto) { return dout * math::gelu_slope(x); };
 
 template <class T>
 T gelu_tanh_part(T x) {  // sqrt(2 / pi) * (x + 0.044715 x^3)

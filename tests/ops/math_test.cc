@@ -81,6 +81,16 @@ TEST(Math, ErfIsAccurate) {
   EXPECT_TRUE(std::isnan(math::erf(kNan)));
 }
 
+TEST(Math, GeluSlopeIsAccurate) {
+  for (float x = -8; x < 8; x += 1e-4f) {
+    const double exact = math::gelu_slope(static_cast<double>(x));
+    ASSERT_NEAR(static_cast<double>(math::gelu_slope(x)), exact, 4e-7) << x;
+  }
+  EXPECT_NEAR(math::gelu_slope(kInfinity), 1, 4e-7);
+  EXPECT_NEAR(math::gelu_slope(-kInfinity), 0, 4e-7);
+  EXPECT_TRUE(std::isnan(math::gelu_slope(kNan)));
+}
+
 TEST(Math, SigmoidIsAccurate) {
   const auto exact = [](double x) { return 1 / (1 + std::exp(-x)); };
   EXPECT_LT(worst(-80, 80, math::sigmoid, exact), 4);
