@@ -9,11 +9,11 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <optional>
 #include <thread>
 
-#include "fleetx/base/file.h"
 #include "fleetx/launch/guard.h"
 #include "fleetx/launch/others.h"
 #include "fleetx/launch/output.h"
@@ -42,6 +42,7 @@ class Job {
 
  private:
   void make_log_dir() const;
+  void write_endpoints() const;
   void bind_ports();
   void choose_secret();
   void meet();
@@ -88,6 +89,14 @@ void Job::make_log_dir() const {
   for (const Process& process : plan_.processes)
     if (plan_.here(process)) logs.push_back(process.log_name());
   remove_old_logs(log_dir_, logs);
+}
+
+// Unlike write_file it does not wait for the disk, which may be busy for seconds.
+void Job::write_endpoints() const {
+  const std::string path = log_dir_ + "/endpoints.log";
+  std::ofstream file(path);
+  file << endpoints_log(plan_) << std::flush;
+  check_arg(file.good(), "cannot write ", path, "; choose another folder with --log_dir");
 }
 
 void Job::bind_ports() {
@@ -299,7 +308,7 @@ int Job::run() {
   for (;; ++restart_) {
     meet();
     if (restart_ == 0) announce();
-    write_file(log_dir_ + "/endpoints.log", endpoints_log(plan_));
+    write_endpoints();
     const std::vector<Task> all = tasks();
     const Outcome outcome = supervise(all, supervision(terminal), console);
     const bool failed = outcome.code != 0;
