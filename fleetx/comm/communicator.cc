@@ -178,6 +178,7 @@ void Communicator::execute(const Call& call, int64_t number, int64_t step) {
   // Time for the store to find out who is to blame, so that all is said within the deadline.
   const Milliseconds reserve = store_ ? std::min(timeout / 4, Milliseconds(500)) : Milliseconds(0);
   try {
+    throw_if_store_failed();  // who comes too late must not go on where the others have given up
     perform(call, begin + timeout - reserve);
   } catch (const PeerFailure& peer) {
     die(peer, call, number, step, begin);

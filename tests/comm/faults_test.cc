@@ -118,6 +118,13 @@ const RegisterRankFn does_not_come("does_not_come", [](Communicator& c) {
   });
   EXPECT_LT(seconds_since(begin), 1.5);
 });
+// Who comes when the others have given up is told, though they had all been there.
+const RegisterRankFn comes_late("comes_late", [](Communicator& c) {
+  c.barrier();
+  if (c.rank() == kVictim) std::this_thread::sleep_for(Milliseconds(2'000));
+  expect_error(Error::Kind::kTimeout, {"rank 2 on host"},
+               [&] { c.run(Call::barrier().within(Milliseconds(1'000))); });
+});
 // A message that nobody sends.
 const RegisterRankFn no_message("no_message", [](Communicator& c) {
   float x = 1;
@@ -225,6 +232,10 @@ INSTANTIATE_TEST_SUITE_P(All, Interrupts,
 TEST(LocalFaults, ARankThatLeavesIsNamed) { EXPECT_TRUE(run_ranks("local", "leaves")); }
 TEST(LocalFaults, ARankThatLeavesIsNamedByShm) { EXPECT_TRUE(run_ranks("shm", "leaves")); }
 TEST(LocalFaults, ARankThatDoesNotComeIsNamed) { EXPECT_TRUE(run_ranks("local", "does_not_come")); }
+TEST(LocalFaults, ARankThatComesTooLateIsToldSo) {
+  for (const char* backend : {"shm", "gloo", "hierarchical"})
+    EXPECT_TRUE(run_ranks(backend, "comes_late"));
+}
 TEST(LocalFaults, AMessageThatDoesNotComeIsNamed) {
   EXPECT_TRUE(run_ranks("local", "no_message"));
   EXPECT_TRUE(run_ranks("shm", "no_message"));
