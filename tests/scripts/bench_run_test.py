@@ -43,6 +43,7 @@ class WithoutPeers(unittest.TestCase):
 
     def test_bad_usage(self):
         for arguments, part in [(["resnet"], "no bench 'resnet'; known: resnet50, bert-base, vgg16"),
+                                (["launch", "--batch", "3"], "'launch' has neither --batch nor --threads"),
                                 ([], "give a NAME"), (["mlp", "--threads", "0"], "positive"),
                                 (["mlp", "--tool", "nothing-here"], "scripts/build release")]:
             run = bench(*arguments)
