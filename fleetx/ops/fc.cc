@@ -89,12 +89,7 @@ class Forward {
   }
 
   void run(const float* x, const float* w, const float* bias, float* out) const {
-    product_.run(x, w, out, bias);
-    if (!act_) return;
-    parallel_for(product_.rows * product_.columns, 1 << 15, [=, this](int64_t begin, int64_t end) {
-      const void* z = out + begin;
-      act_->run(&z, out + begin, end - begin);
-    });
+    product_.run(x, w, out, bias, act_.get());
   }
   std::string_view implementation() const { return product_.implementation(); }
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "fleetx/ops/element_loop.h"
+
 namespace fleetx {
 
 // c [rows, columns] = alpha * a [rows, inner] * b [inner, columns]. A transposed operand stands in
@@ -23,8 +25,10 @@ struct Gemm {
   // In the constructor of a kernel: nothing of oneDNN may run before its instruction set is capped,
   // and running allocates nothing.
   static void prepare();
-  // bias [columns], or null, is added to every row; null with accumulate.
-  void run(const float* a, const float* b, float* c, const float* bias = nullptr) const;
+  // bias [columns], or null, is added to every row; null with accumulate. act, or null, is applied
+  // to the result, which must be dense then.
+  void run(const float* a, const float* b, float* c, const float* bias = nullptr,
+           const ElementLoop* act = nullptr) const;
   std::string_view implementation() const;
 };
 
