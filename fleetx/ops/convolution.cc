@@ -1,5 +1,7 @@
 #include "fleetx/ops/convolution.h"
 
+#include "fleetx/base/cpu.h"
+
 namespace fleetx {
 namespace {
 
@@ -106,7 +108,8 @@ bool winograd_pays(const Convolution& c) {
       c.dilation != one)
     return false;
   const int64_t tiles = c.dst[0] * ((c.dst[2] + 3) / 4) * ((c.dst[3] + 3) / 4);
-  return tiles >= 64 && std::min(c.src[1], c.dst[1]) >= 32;
+  const int64_t least = cpu::best_isa() == cpu::Isa::kAvx2 ? 16 : 48;  // our own kernel, oneDNN's
+  return tiles >= least && std::min(c.src[1], c.dst[1]) >= 32;
 }
 
 double Convolution::flops() const {

@@ -11,7 +11,8 @@ TEST(Winograd, EqualsTheDefinition) {
   const ConvolutionCase cases[] = {
       {{4, 32, 17, 18}, {48, 32, 3, 3}},  // tiles that hang over the border
       {{2, 35, 28, 28}, {37, 35, 3, 3}},  // channels that no block divides
-      {{1, 64, 33, 64}, {32, 64, 3, 3}}};
+      {{1, 64, 33, 64}, {32, 64, 3, 3}},
+      {{1, 64, 28, 28}, {64, 64, 3, 3}}};  // one picture
   for (const ConvolutionCase& s : cases) {
     int used = 0, not_wanted = 0;
     const Tensors got = convolve(s, {}, "wino", &used),
@@ -25,7 +26,7 @@ TEST(Winograd, EqualsTheDefinition) {
 
 TEST(Winograd, IsNotUsedWhereItDoesNotPay) {
   for (const ConvolutionCase& s :
-       {ConvolutionCase{{1, 64, 16, 16}, {64, 64, 3, 3}},     // few tiles
+       {ConvolutionCase{{1, 64, 8, 8}, {64, 64, 3, 3}},       // few tiles
         ConvolutionCase{{8, 16, 32, 32}, {16, 16, 3, 3}}}) {  // few channels
     int used = 0;
     convolve(s, {}, "wino", &used);
