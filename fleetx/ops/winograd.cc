@@ -227,17 +227,19 @@ void Winograd::transform_weights(const kernel::Run& r) const {
   float* u = r.out<float>(transformed_weights_);
   const bool data = pass_ == ConvPass::kData;
   const int64_t block = 9 * kLanes * kLanes, inputs = from_.blocks;
-  parallel_for(round_up(to_.blocks, 2), 1, [=, this](int64_t begin, int64_t end) {
+  // Both blocks of a pair in turn: together they fill cache lines.
+  parallel_for((to_.blocks + 1) / 2, 1, [=, this](int64_t begin, int64_t end) {
     vectorized([=, this] {
-      for (int64_t o = begin; o < end; ++o) {
-        for (int64_t b = 0; b < inputs; ++b) {
+      for (int64_t i = begin * inputs; i < end * inputs; ++i) {
+        for (int64_t o = i / inputs * 2; o < i / inputs * 2 + 2; ++o) {
+          const int64_t b = i % inputs;
           float* to = u + ((o / 2 * inputs + b) * kLanes * 2 + o % 2) * kLanes;
           // OIhw8i8o; for the gradient of the data the other channel is the output.
           const float* g = w + (data ? b * to_.blocks + o : o * inputs + b) * block;
-          for (int64_t i = 0; i < kLanes; ++i, to += 2 * kLanes) {
+          for (int64_t lane = 0; lane < kLanes; ++lane, to += 2 * kLanes) {
             const auto get = [=](int y, int x) {
-              if (!data) return load<V>(g + (y * 3 + x) * kLanes * kLanes + i * kLanes);
-              const float* turned = g + ((2 - y) * 3 + 2 - x) * kLanes * kLanes + i;
+              if (!data) return load<V>(g + (y * 3 + x) * kLanes * kLanes + lane * kLanes);
+              const float* turned = g + ((2 - y) * 3 + 2 - x) * kLanes * kLanes + lane;
               V lanes;
               for (int l = 0; l < kLanes; ++l) lanes[l] = turned[l * kLanes];
               return lanes;
