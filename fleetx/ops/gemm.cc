@@ -9,7 +9,8 @@
 namespace fleetx {
 namespace {
 
-// Both of them for a few rows at a time, which stay in the first-level cache.
+// Adds the bias and applies the activation, to a few rows at a time, which stay in the first-level
+// cache.
 void finish(const float* bias, const ElementLoop* act, float* c, int64_t rows, int64_t columns,
             int64_t stride) {
   if (!bias && !act) return;

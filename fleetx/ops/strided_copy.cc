@@ -81,7 +81,7 @@ void copy_tile(const char* from, int64_t from_stride, char* to, int64_t to_strid
   if (rows == kTile && columns == kTile) {
     for (int64_t c = 0; c < kTile; ++c)
       std::memcpy(buffer + c * kTile * kBytes, from + c * from_stride, kTile * kBytes);
-    if (kBytes == 4) {  // whole lines are written, for the same reason
+    if constexpr (kBytes == 4) {  // whole lines are written, for the same reason
       const auto* words = reinterpret_cast<const float*>(buffer);
       return vectorized([=] {
         for (int64_t r = 0; r < kTile; r += 8) {
