@@ -3,11 +3,22 @@
 //   z = x * w + bias, out = act(z); act: "", relu, gelu (by erf), tanh, sigmoid
 // With dz = dout * act'(z):  dx = dz * w^T, dw = x^T * dz, dbias = sum over rows of dz.
 // act' of relu, tanh and sigmoid comes from out; gelu's needs z, which is computed once more.
+//
+// fc_group: several layers that read the same x, as q, k and v of attention do. w, bias and out are
+// lists, all w of one shape; there is no act.
+//   out[i] = x * w[i] + bias[i]
+//   dx = addend + sum of dout[i] * w[i]^T, dw[i] = x^T * dout[i], dbias[i] as above
+// Products are larger so, and dx is not written for each layer and added up by another op. addend
+// is what else reaches x, as from a residual connection.
+#include <algorithm>
+#include <optional>
+
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/element_loop.h"
 #include "fleetx/ops/gemm.h"
+#include "fleetx/ops/pieces.h"
 #include "fleetx/ops/strided_copy.h"
 
 namespace fleetx {
@@ -24,8 +35,8 @@ Sizes sizes(const Args& args) {
   return {x.numel(0, flat), x.numel(flat, x.rank()), args.in("w").shape[1]};
 }
 
-// Checks everything but dout; gives the shape of out.
-Shape check(const ir::Infer& c) {
+// Checks x and w; gives the shape of out.
+Shape check_product(const ir::Infer& c) {
   const Shape &x = c.in("x").shape, &w = c.in("w").shape;
   c.check(c.in("x").dtype == DType::kF32 && x.rank() >= 2, c.show("x"),
           "; expected f32 of rank 2 or more");
@@ -36,22 +47,49 @@ Shape check(const ir::Infer& c) {
   const Sizes s = sizes(c);
   c.check(s.k == w[0], c.show("x"), ", ", c.show("w"), ", num_flatten_dims ", flat,
           "; x has rows of ", s.k, ", w expects ", w[0]);
-  if (c.has("bias"))
-    c.check(c.in("bias").dtype == DType::kF32 && c.in("bias").shape == Shape{s.n}, c.show("bias"),
-            "; expected f32[", s.n, "]");
-  const auto act = c.attr<std::string>("act");
-  c.check(act.empty() || act == "relu" || act == "gelu" || act == "tanh" || act == "sigmoid",
-          "act is '", act, "'; known: '', relu, gelu, tanh, sigmoid");
+  for (size_t i = 1; i < c.count("w"); ++i)
+    c.check(c.in("w", i) == c.in("w"), c.show("w"), ", ", c.show("w", i),
+            "; all of a group have one type");
   Shape out(std::vector<int64_t>(x.begin(), x.begin() + flat));
   out.push_back(s.n);
   return out;
 }
 
+void check_biases(const ir::Infer& c) {
+  const ir::TensorType type{DType::kF32, {sizes(c).n}};
+  for (size_t i = 0; i < c.count("bias"); ++i)
+    c.check(c.in("bias", i) == type, c.show("bias", i), "; expected ", type);
+}
+
+// A list has one for each w.
+void check_count(const ir::Infer& c, size_t count, const char* slot) {
+  c.check(count == c.count("w"), c.count("w"), " w, but ", count, " ", slot);
+}
+
+// Checks everything but dout; gives the shape of out.
+Shape check(const ir::Infer& c) {
+  const Shape out = check_product(c);
+  check_biases(c);
+  const auto act = c.attr<std::string>("act");
+  c.check(act.empty() || act == "relu" || act == "gelu" || act == "tanh" || act == "sigmoid",
+          "act is '", act, "'; known: '', relu, gelu, tanh, sigmoid");
+  return out;
+}
+
 void infer(ir::Infer& c) { c.out("out") = {DType::kF32, check(c)}; }
+
+void infer_group(ir::Infer& c) {
+  const ir::TensorType out{DType::kF32, check_product(c)};
+  check_count(c, c.count("bias"), "bias");
+  check_count(c, c.out_count("out"), "out");
+  check_biases(c);
+  for (size_t i = 0; i < c.count("w"); ++i) c.out("out", i) = out;
+}
 
 double product_flops(const ir::Infer& c) {
   const Sizes s = sizes(c);
-  return 2.0 * static_cast<double>(s.m) * static_cast<double>(s.k) * static_cast<double>(s.n);
+  return 2.0 * static_cast<double>(c.count("w")) * static_cast<double>(s.m) *
+         static_cast<double>(s.k) * static_cast<double>(s.n);
 }
 
 ir::Cost cost(const ir::Infer& c) { return {.flops = product_flops(c)}; }
@@ -73,47 +111,85 @@ void grad(ir::Grad& g) {
     if (g.needs(slot)) g.set(slot, d[str("d", slot)]);
 }
 
+void grad_group(ir::Grad& g) {
+  // Layers are differentiated together: all or none.
+  const auto any_needs = [&](const char* slot) {
+    for (size_t i = 0; i < g.count(slot); ++i)
+      if (g.needs(slot, i)) return true;
+    return false;
+  };
+  std::vector<ir::Dest> dests;
+  if (g.needs("x")) dests.emplace_back("dx", g.dx("x"));
+  for (const auto* slot : {"w", "bias"})
+    if (any_needs(slot)) dests.emplace_back(str("d", slot), gradient_names(g, slot));
+  std::vector<ir::Var> dout;
+  for (size_t i = 0; i < g.count("w"); ++i) dout.push_back(g.dout("out", i));
+  const ir::Results d = g.op("fc_group_grad", {{"x", g.in("x")}, {"w", g.ins("w")}, {"dout", dout}},
+                             g.attrs(), dests);
+  if (g.needs("x")) g.set("x", d["dx"]);
+  for (const auto* slot : {"w", "bias"})
+    if (any_needs(slot))
+      for (size_t i = 0; i < g.count(slot); ++i)
+        if (g.needs(slot, i)) g.set(slot, i, d.all(str("d", slot))[i]);
+}
+
 std::unique_ptr<ElementLoop> activation(const std::string& act, const char* suffix = "") {
   if (act.empty()) return nullptr;
   return make_element_loop(act + suffix, ir::Attrs{{"approximate", false}}, f32);
 }
 
+// The arguments of a slot, which is a list in a group.
+class Pointers {
+ public:
+  Pointers() = default;
+  explicit Pointers(std::vector<kernel::Slot> slots)
+      : slots_(std::move(slots)), at_(slots_.size()) {}
+
+  std::span<float* const> of(const kernel::Run& r) {
+    for (size_t i = 0; i < slots_.size(); ++i) at_[i] = r.out<float>(slots_[i]);
+    return at_;
+  }
+  bool empty() const { return slots_.empty(); }
+
+ private:
+  std::vector<kernel::Slot> slots_;
+  std::vector<float*> at_;  // of a step, here because steps allocate nothing
+};
+
 // z = x * w + bias, then the activation.
 class Forward {
  public:
-  Forward() = default;
-  Forward(const kernel::Prepare& p, const std::string& act) : act_(activation(act)) {
+  Forward(kernel::Prepare& p, const std::string& act, std::vector<kernel::Slot> out)
+      : act_(activation(act)),
+        x_(p.input("x")),
+        w_(p.inputs("w")),
+        bias_(p.inputs("bias")),
+        out_(std::move(out)) {
     const Sizes s = sizes(p);
     product_ = {.rows = s.m, .inner = s.k, .columns = s.n, .definition = p.without().strassen};
     Gemm::prepare();
   }
 
-  void run(const float* x, const float* w, const float* bias, float* out) const {
-    product_.run(x, w, out, bias, act_.get());
+  void run(const kernel::Run& r) {
+    product_.run_each(r.in<float>(x_), w_.of(r), out_.of(r), bias_.of(r), act_.get());
   }
   std::string_view implementation() const { return product_.implementation(); }
 
  private:
   Gemm product_{};
   std::unique_ptr<ElementLoop> act_;
+  kernel::Slot x_;
+  Pointers w_, bias_, out_;
 };
 
 class Fc final : public kernel::Kernel {
  public:
-  explicit Fc(kernel::Prepare& p)
-      : forward_(p, p.attr<std::string>("act")),
-        x_(p.input("x")),
-        w_(p.input("w")),
-        bias_(p.input("bias")),
-        out_(p.output("out")) {}
-  void run(const kernel::Run& r) override {
-    forward_.run(r.in<float>(x_), r.in<float>(w_), r.in<float>(bias_), r.out<float>(out_));
-  }
+  Fc(kernel::Prepare& p, const std::string& act) : forward_(p, act, p.outputs("out")) {}
+  void run(const kernel::Run& r) override { forward_.run(r); }
   std::string_view implementation() const override { return forward_.implementation(); }
 
  private:
   Forward forward_;
-  kernel::Slot x_, w_, bias_, out_;
 };
 
 void infer_grad(ir::Infer& c) {
@@ -126,6 +202,26 @@ void infer_grad(ir::Infer& c) {
   if (c.out_count("dx") > 0) c.out("dx") = c.in("x");
   if (c.out_count("dw") > 0) c.out("dw") = c.in("w");
   if (c.out_count("dbias") > 0) c.out("dbias") = {DType::kF32, {sizes(c).n}};
+}
+
+void infer_group_grad(ir::Infer& c) {
+  const ir::TensorType out{DType::kF32, check_product(c)};
+  check_count(c, c.count("dout"), "dout");
+  for (size_t i = 0; i < c.count("dout"); ++i)
+    c.check(c.in("dout", i) == out, c.show("dout", i), "; expected ", out);
+  if (c.has("addend"))
+    c.check(c.in("addend") == c.in("x"), c.show("addend"), ", ", c.show("x"),
+            "; they must have one type");
+  if (c.out_count("dx") > 0) c.out("dx") = c.in("x");
+  for (const auto* slot : {"dw", "dbias"})
+    if (c.out_count(slot) > 0) check_count(c, c.out_count(slot), slot);
+  for (size_t i = 0; i < c.out_count("dw"); ++i) c.out("dw", i) = c.in("w");
+  for (size_t i = 0; i < c.out_count("dbias"); ++i) c.out("dbias", i) = {DType::kF32, {sizes(c).n}};
+}
+
+ir::Cost cost_group_grad(const ir::Infer& c) {
+  const int products = (c.out_count("dx") > 0 ? 1 : 0) + (c.out_count("dw") > 0 ? 1 : 0);
+  return {.flops = products * product_flops(c)};
 }
 
 ir::Cost cost_grad(const ir::Infer& c) {
@@ -159,7 +255,7 @@ void column_sums(const float* x, int64_t rows, int64_t columns, float* sums) {
 
 class FcGrad final : public kernel::Kernel {
  public:
-  explicit FcGrad(kernel::Prepare& p)
+  FcGrad(kernel::Prepare& p, const std::string& act)
       : s_(sizes(p)),
         dx_product_{.rows = s_.m,
                     .inner = s_.n,
@@ -171,50 +267,75 @@ class FcGrad final : public kernel::Kernel {
                     .columns = s_.n,
                     .transpose_a = true,
                     .definition = p.without().strassen},
-        slope_(activation(p.attr<std::string>("act"), "_grad")),
+        slope_(activation(act, "_grad")),
         x_(p.input("x")),
-        w_(p.input("w")),
-        bias_(p.input("bias")),
-        out_(p.input("out")),
-        dout_(p.input("dout")),
         dx_(p.output("dx")),
-        dw_(p.output("dw")),
-        dbias_(p.output("dbias")) {
+        w_(p.inputs("w")),
+        dw_(p.outputs("dw")),
+        dbias_(p.outputs("dbias")) {
     Gemm::prepare();
     const auto floats = [&](int64_t n) {
       return p.scratch(static_cast<size_t>(n) * sizeof(float));
     };
-    dz_ = slope_ ? floats(s_.m * s_.n) : dout_;
     if (dx_ && turning_pays(dx_product_)) {
       turn_ = StridedCopy(sizeof(float), {{s_.n, 1, s_.k}, {s_.k, s_.n, 1}});
-      turned_ = floats(s_.k * s_.n);
+      std::vector<kernel::Slot> turned;
+      for (size_t i = 0; i < p.count("w"); ++i) turned.push_back(floats(s_.k * s_.n));
+      turned_ = Pointers(std::move(turned));
       dx_product_.transpose_b = false;
     }
-    if (p.attr<std::string>("act") == "gelu") {
-      forward_ = Forward(p, "");
-      out_ = z_ = floats(s_.m * s_.n);
+    if (p.op().type() == "fc_group_grad") addend_ = p.input("addend");
+    dx_product_.accumulate = static_cast<bool>(addend_);
+    if (!slope_) {
+      dz_ = Pointers(p.inputs("dout"));
+      return;
+    }
+    dout_ = p.input("dout");
+    slopes_ = floats(s_.m * s_.n);
+    dz_ = Pointers({slopes_});
+    if (act == "gelu") {
+      out_ = floats(s_.m * s_.n);
+      forward_.emplace(p, "", std::vector{out_});
+    } else {
+      out_ = p.input("out");
     }
   }
 
   void run(const kernel::Run& r) override {
-    const float *x = r.in<float>(x_), *w = r.in<float>(w_), *dz = r.in<float>(dz_);
-    if (z_) forward_.run(x, w, r.in<float>(bias_), r.out<float>(z_));
+    if (forward_) forward_->run(r);
     if (slope_) activation_backward(r);
-    if (turned_) turn_.run(w, r.out<float>(turned_));
-    if (dx_) dx_product_.run(dz, turned_ ? r.in<float>(turned_) : w, r.out<float>(dx_));
-    if (dw_) dw_product_.run(x, dz, r.out<float>(dw_));
-    if (dbias_) column_sums(dz, s_.m, s_.n, r.out<float>(dbias_));
+    const std::span<float* const> dz = dz_.of(r);
+    if (dx_) input_gradient(r, dz);
+    if (!dw_.empty()) dw_product_.run_each(r.in<float>(x_), dz, dw_.of(r));
+    const std::span<float* const> dbias = dbias_.of(r);
+    for (size_t i = 0; i < dbias.size(); ++i) column_sums(dz[i], s_.m, s_.n, dbias[i]);
   }
   std::string_view implementation() const override {
-    return (dw_ ? dw_product_ : dx_product_).implementation();
+    return (dw_.empty() ? dx_product_ : dw_product_).implementation();
   }
 
  private:
   void activation_backward(const kernel::Run& r) const {
     parallel_for(s_.m * s_.n, 1 << 15, [&](int64_t begin, int64_t end) {
       const void* in[] = {r.in<float>(out_) + begin, r.in<float>(dout_) + begin};
-      slope_->run(in, r.out<float>(dz_) + begin, end - begin);
+      slope_->run(in, r.out<float>(slopes_) + begin, end - begin);
     });
+  }
+
+  void input_gradient(const kernel::Run& r, std::span<float* const> dz) {
+    std::span<float* const> w = w_.of(r);
+    if (!turned_.empty()) {
+      const std::span<float* const> turned = turned_.of(r);
+      for (size_t i = 0; i < w.size(); ++i) turn_.run(w[i], turned[i]);
+      w = turned;
+    }
+    float* dx = r.out<float>(dx_);
+    const float* addend = r.in<float>(addend_);
+    if (addend && addend != dx)
+      parallel_for(s_.m * s_.k, 1 << 15, [=](int64_t begin, int64_t end) {
+        std::copy(addend + begin, addend + end, dx + begin);
+      });
+    dx_product_.run_sum(dz, w, dx);
   }
 
   // With AVX2 sgemm is 7 % slower where b is transposed, which is more than to transpose it first
@@ -228,9 +349,20 @@ class FcGrad final : public kernel::Kernel {
   Gemm dx_product_, dw_product_;
   StridedCopy turn_;                    // w^T
   std::unique_ptr<ElementLoop> slope_;  // reads out, or z for gelu
-  Forward forward_;
-  kernel::Slot x_, w_, bias_, out_, dout_, dx_, dw_, dbias_, dz_, z_, turned_;
+  std::optional<Forward> forward_;      // makes z
+  kernel::Slot x_, out_, dout_, slopes_, addend_, dx_;
+  Pointers w_, turned_, dz_, dw_, dbias_;
 };
+
+template <class Kernel>
+std::unique_ptr<kernel::Kernel> with_act(kernel::Prepare& p) {
+  return std::make_unique<Kernel>(p, p.attr<std::string>("act"));
+}
+
+template <class Kernel>
+std::unique_ptr<kernel::Kernel> without_act(kernel::Prepare& p) {
+  return std::make_unique<Kernel>(p, "");
+}
 
 FLEETX_OP(fc)
     .input("x")
@@ -242,7 +374,7 @@ FLEETX_OP(fc)
     .infer(infer)
     .grad(grad)
     .cost(cost)
-    .kernel<Fc>();
+    .kernel(with_act<Fc>);
 
 FLEETX_OP(fc_grad)
     .input("x")
@@ -257,7 +389,32 @@ FLEETX_OP(fc_grad)
     .attr("act", "")
     .infer(infer_grad)
     .cost(cost_grad)
-    .kernel<FcGrad>();
+    .kernel(with_act<FcGrad>);
+
+FLEETX_OP(fc_group)
+    .input("x")
+    .input("w", ir::Arity::kMany)
+    .input("bias", ir::Arity::kMany)
+    .output("out", ir::Arity::kMany)
+    .attr("num_flatten_dims", 1)
+    .infer(infer_group)
+    .grad(grad_group)
+    .cost(cost)
+    .kernel(without_act<Fc>);
+
+FLEETX_OP(fc_group_grad)
+    .input("x")
+    .input("w", ir::Arity::kMany)
+    .input("dout", ir::Arity::kMany)
+    .input("addend", ir::Arity::kOptional)
+    .output("dx", ir::Arity::kOptional)
+    .output("dw", ir::Arity::kMany)
+    .output("dbias", ir::Arity::kMany)
+    .attr("num_flatten_dims", 1)
+    .infer(infer_group_grad)
+    .cost(cost_group_grad)
+    .kernel(without_act<FcGrad>)
+    .in_place("dx", "addend");
 
 }  // namespace
 }  // namespace fleetx

@@ -63,6 +63,17 @@ void Gemm::run(const float* a, const float* b, float* c, const float* bias,
   finish(bias, act, c, rows, columns, row_c);
 }
 
+void Gemm::run_each(const float* a, std::span<const float* const> b, std::span<float* const> c,
+                    std::span<const float* const> bias, const ElementLoop* act) const {
+  for (size_t i = 0; i < b.size(); ++i) run(a, b[i], c[i], bias.empty() ? nullptr : bias[i], act);
+}
+
+void Gemm::run_sum(std::span<const float* const> a, std::span<const float* const> b,
+                   float* c) const {
+  Gemm next = *this;
+  for (size_t i = 0; i < b.size(); ++i, next.accumulate = true) next.run(a[i], b[i], c);
+}
+
 std::string_view Gemm::implementation() const {
   return by_tiles(*this).wanted()  ? "own:amx_bf16x3"
          : strassen::wanted(*this) ? "own:strassen"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "fleetx/ops/element_loop.h"
@@ -29,6 +30,11 @@ struct Gemm {
   // to the result, which must be dense then.
   void run(const float* a, const float* b, float* c, const float* bias = nullptr,
            const ElementLoop* act = nullptr) const;
+  // c[i] = a * b[i] + bias[i], one after the other; bias may be empty.
+  void run_each(const float* a, std::span<const float* const> b, std::span<float* const> c,
+                std::span<const float* const> bias = {}, const ElementLoop* act = nullptr) const;
+  // c = the sum of all a[i] * b[i]: one product whose inner dimension stands in several places.
+  void run_sum(std::span<const float* const> a, std::span<const float* const> b, float* c) const;
   std::string_view implementation() const;
 };
 

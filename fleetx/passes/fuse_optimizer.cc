@@ -64,23 +64,6 @@ std::string key_of(const ir::Program& p, const ir::Op& op) {
   return key.str();
 }
 
-// May the update be done later, where `last` stands?
-bool can_move(const Graph& g, Node op, Node last) {
-  const int64_t from = g.position(op), to = g.position(last);
-  const auto between = [&](const std::vector<Node>& ops) {
-    return std::any_of(ops.begin(), ops.end(), [&](Node other) {
-      return g.position(other) > from && g.position(other) <= to;
-    });
-  };
-  for (const ir::Names& names : op->outputs)
-    for (const std::string& name : names)
-      if (between(g.readers(name)) || between(g.writers(name))) return false;
-  for (const ir::Names& names : op->inputs)
-    for (const std::string& name : names)
-      if (between(g.writers(name))) return false;
-  return true;
-}
-
 template <class List>
 List concatenated(const std::string& name, const std::vector<Node>& updates) {
   List all;
@@ -190,7 +173,7 @@ void fuse_optimizer(ir::Program& program, const Options& options) {
     if (is_dense_update(program, *op)) groups[key_of(program, *op)].push_back(op);
   for (auto& [key, updates] : groups) {
     const Node last = updates.back();
-    std::erase_if(updates, [&](Node op) { return op != last && !can_move(g, op, last); });
+    std::erase_if(updates, [&](Node op) { return op != last && !g.can_move(op, last); });
     for (const std::vector<Node>& sweep : sweeps(g, updates))
       if (sweep.size() > 1) merge(g, sweep);
   }

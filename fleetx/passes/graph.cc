@@ -82,6 +82,23 @@ bool Graph::unchanged(const std::string& var, Node from, Node to) const {
   });
 }
 
+bool Graph::can_move(Node op, Node to) const {
+  const int64_t first = std::min(position(op), position(to));
+  const int64_t last = std::max(position(op), position(to));
+  const auto between = [&](const std::vector<Node>& ops) {
+    return std::any_of(ops.begin(), ops.end(), [&](Node other) {
+      return other != op && position(other) >= first && position(other) <= last;
+    });
+  };
+  for (const ir::Names& names : op->outputs)
+    for (const std::string& name : names)
+      if (between(readers(name)) || between(writers(name))) return false;
+  for (const ir::Names& names : op->inputs)
+    for (const std::string& name : names)
+      if (between(writers(name))) return false;
+  return true;
+}
+
 Graph::Node Graph::replace(Node old, const ir::Rewriter::NewOp& op) {
   const Node node = rw_.insert(old, op);
   positions_.emplace(&*node, position(old));

@@ -44,6 +44,10 @@ class Graph {
   // Would `to` read in `var` what `from` reads there? (`from` stands before `to`.)
   bool unchanged(const std::string& var, Node from, Node to) const;
 
+  // Could the op stand where `to` stands, before or after it, and everybody read the same? `to`
+  // itself is expected to stay there.
+  bool can_move(Node op, Node to) const;
+
   // The new op stands where `old` stood.
   Node replace(Node old, const ir::Rewriter::NewOp& op);
   void erase(Node op);

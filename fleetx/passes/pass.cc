@@ -28,6 +28,8 @@ constexpr Pass kPasses[] = {
     // With the relus that the two before it have put there.
     {"fuse_conv_norm", fuse_conv_norm},
     {"fuse_bias_act", fuse_bias_act},
+    // After activations were taken over, which groups of layers cannot do.
+    {"fuse_fc", fuse_fc},
     // After the fusions that know more about an op than that it is element-wise.
     {"fuse_elementwise", fuse_elementwise},
     {"recompute_cheap", recompute_cheap},

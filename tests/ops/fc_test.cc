@@ -1,6 +1,11 @@
+#include <gtest/gtest.h>
+
 #include <cmath>
 
+#include "fleetx/ir/builder.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/op_case.h"
+#include "tests/support/tabulate.h"
 
 namespace fleetx::testing {
 namespace {
@@ -66,6 +71,110 @@ const AddCases cases("fc", [](Cases& c) {
     c.list.back().perf = true;
   }
 });
+
+// Several layers that read one x; the reference computes them one by one.
+OpCase group_case(const std::string& label, const Shape& x, int64_t n, int flat, size_t layers) {
+  const OpCase one = make_case("", x, n, flat, true);
+  Tensors w, bias;
+  for (size_t i = 0; i < layers; ++i) {
+    w.push_back(random(one.inputs[1].tensors[0].shape(), 10 + i));
+    bias.push_back(random({n}, 20 + i));
+  }
+  return {.label = label,
+          .inputs = {one.inputs[0], {"w", w}, {"bias", bias}},
+          .attrs = {{"num_flatten_dims", flat}},
+          .outputs = {{"out", static_cast<int>(layers)}},
+          .reference = [=](const Tensors& in) -> Tensors {
+            Tensors out;
+            for (size_t i = 0; i < layers; ++i)
+              out.push_back(one.reference({in[0], in[1 + i], in[1 + layers + i]})[0]);
+            return out;
+          }};
+}
+
+const AddCases group_cases("fc_group", [](Cases& c) {
+  for (const size_t layers : {1, 2, 3}) c.add(group_case(str("of_", layers), {4, 6}, 5, 1, layers));
+  const OpCase whole = group_case("", {2, 3, 4}, 5, 2, 2);
+  for (const std::string slot : {"x", "w", "bias"})
+    c.add(only_gradients_of(whole, "only_d" + slot, {slot}));
+  c.add(group_case("larger", {70, 100}, 90, 1, 3));
+  c.add(group_case("bert_qkv.perf", {1024, 768}, 768, 1, 3));
+  c.list.back().perf = true;
+});
+
+// By the definition, in f64: dx = addend + sum of dout[i] * w[i]^T.
+OpCase group_grad_case(const std::string& label, int64_t m, int64_t k, int64_t n, size_t layers) {
+  Tensors w, dout;
+  for (size_t i = 0; i < layers; ++i) {
+    w.push_back(random({k, n}, 10 + i));
+    dout.push_back(random({m, n}, 20 + i));
+  }
+  const int count = static_cast<int>(layers);
+  return {
+      .label = label,
+      .inputs = {{"x", random({m, k}, 1)}, {"w", w}, {"dout", dout}, {"addend", random({m, k}, 2)}},
+      .outputs = {{"dx", 1}, {"dw", count}, {"dbias", count}},
+      .reference = [=](const Tensors& in) -> Tensors {
+        const Tensor &x = in.front(), &addend = in.back();
+        Tensors out{tabulate({m, k}, [&](const Index& i) {
+          double sum = at(addend, i);
+          for (size_t l = 0; l < layers; ++l)
+            for (int64_t j = 0; j < n; ++j)
+              sum += 1.0 * at(in[1 + layers + l], {i[0], j}) * at(in[1 + l], {i[1], j});
+          return static_cast<float>(sum);
+        })};
+        Tensors dw, dbias;
+        for (size_t l = 0; l < layers; ++l) {
+          const Tensor& d = in[1 + layers + l];
+          dw.push_back(tabulate({k, n}, [&](const Index& i) {
+            double sum = 0;
+            for (int64_t row = 0; row < m; ++row)
+              sum += 1.0 * at(x, {row, i[0]}) * at(d, {row, i[1]});
+            return static_cast<float>(sum);
+          }));
+          dbias.push_back(tabulate({n}, [&](const Index& i) {
+            double sum = 0;
+            for (int64_t row = 0; row < m; ++row) sum += at(d, {row, i[0]});
+            return static_cast<float>(sum);
+          }));
+        }
+        out.insert(out.end(), dw.begin(), dw.end());
+        out.insert(out.end(), dbias.begin(), dbias.end());
+        return out;
+      }};
+}
+
+const AddCases group_grad_cases("fc_group_grad", [](Cases& c) {
+  for (const size_t layers : {1, 2, 3}) c.add(group_grad_case(str("of_", layers), 7, 6, 5, layers));
+  c.add(group_grad_case("larger", 300, 100, 90, 3));
+  c.list.back().tolerance = 3e-5;
+});
+
+TEST(FcGroup, RefusesWhatDoesNotFitTogether) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {-1, 4}), w = b.data("w", f32, {4, 3}),
+                wide = b.data("wide", f32, {4, 5}), bias = b.data("bias", f32, {3}),
+                dout = b.data("dout", f32, {-1, 3}), addend = b.data("addend", f32, {-1, 3});
+  using Vars = std::vector<ir::Var>;
+  constexpr auto kBad = Error::Kind::kInvalidArgument;
+  const auto forward = [&](const Vars& ws, const Vars& biases, const ir::Names& out) {
+    b.op("fc_group", {{"x", x}, {"w", ws}, {"bias", biases}}, {}, {{"out", out}});
+  };
+  EXPECT_NO_THROW(forward({w, w}, {bias, bias}, {"p", "q"}));
+  expect_error(kBad, {"wide", "one type"}, [&] { forward({w, wide}, {bias, bias}, {"r", "s"}); });
+  expect_error(kBad, {"2 w, but 1 bias"}, [&] { forward({w, w}, {bias}, {"r", "s"}); });
+  expect_error(kBad, {"2 w, but 1 out"}, [&] { forward({w, w}, {bias, bias}, {"r"}); });
+  expect_error(kBad, {"'w'", "expected f32[3]"}, [&] { forward({w, w}, {bias, w}, {"r", "s"}); });
+  const auto backward = [&](const Vars& douts, const ir::Var& added, const ir::Names& dw) {
+    b.op("fc_group_grad", {{"x", x}, {"w", Vars{w, w}}, {"dout", douts}, {"addend", added}}, {},
+         {{"dx", "dx"}, {"dw", dw}});
+  };
+  expect_error(kBad, {"2 w, but 1 dout"}, [&] { backward({dout}, x, {"dp", "dq"}); });
+  expect_error(kBad, {"2 w, but 1 dw"}, [&] { backward({dout, dout}, x, {"dp"}); });
+  expect_error(kBad, {"dout 'x'"}, [&] { backward({dout, x}, x, {"dp", "dq"}); });
+  expect_error(kBad, {"addend", "one type"}, [&] { backward({dout, dout}, addend, {"dp", "dq"}); });
+}
 
 }  // namespace
 }  // namespace fleetx::testing

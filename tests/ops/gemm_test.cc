@@ -102,6 +102,46 @@ TEST(Gemm, EqualsTheDefinition) {
           {{.rows = 70, .inner = inner, .columns = 100, .alpha = alpha}, 5, true});
 }
 
+// Several products with one a, and the sum of several products: what the single ones give. The
+// sizes are one for sgemm, one for tiles and one for Strassen's algorithm.
+TEST(Gemm, GroupsEqualTheirProducts) {
+  for (const auto& [m, k, n] : {std::array<int64_t, 3>{9, 20, 33}, {100, 70, 200}, {530, 900, 600}})
+    for (const bool turned : {false, true}) {
+      SCOPED_TRACE(str(m, "x", k, "x", n, turned ? " transposed" : ""));
+      Gemm g{.rows = m, .inner = k, .columns = n, .transpose_a = turned, .transpose_b = turned};
+      Gemm::prepare();
+      std::vector<Matrix> a, b, bias, c, want;
+      std::vector<const float*> as, bs, biases;
+      std::vector<float*> cs;
+      for (uint64_t i = 0; i < 3; ++i) {
+        a.emplace_back(m, k, 0, 10 + i);
+        b.emplace_back(k, n, 0, 20 + i);
+        bias.emplace_back(1, n, 0, 30 + i);
+        c.emplace_back(m, n, 0, 40 + i);
+        as.push_back(a.back().data.data());
+        bs.push_back(b.back().data.data());
+        biases.push_back(bias.back().data.data());
+        cs.push_back(c.back().data.data());
+      }
+      want = c;
+      for (const bool biased : {true, false}) {
+        for (size_t i = 0; i < 3; ++i)
+          g.run(as[0], bs[i], want[i].data.data(), biased ? biases[i] : nullptr);
+        g.run_each(as[0], bs, cs, biased ? biases : std::vector<const float*>{});
+        for (size_t i = 0; i < 3; ++i) EXPECT_EQ(c[i].data, want[i].data) << i;
+      }
+      for (const bool accumulate : {false, true}) {
+        g.accumulate = accumulate;
+        g.run(as[0], bs[0], want[0].data.data());
+        g.accumulate = true;
+        for (size_t i = 1; i < 3; ++i) g.run(as[i], bs[i], want[0].data.data());
+        g.accumulate = accumulate;
+        g.run_sum(as, bs, cs[0]);
+        EXPECT_EQ(c[0].data, want[0].data) << accumulate;
+      }
+    }
+}
+
 TEST(Gemm, ValuesOfAllSizes) {
   // Sums of values from 1e-30 to 1e30: each row of a has one size.
   constexpr int64_t n = 64;
