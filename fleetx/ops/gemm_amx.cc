@@ -23,9 +23,11 @@ constexpr int64_t kSide = 2 * kLines;
 constexpr int64_t kParts = 3;  // bf16 of an f32
 constexpr int64_t kPart = 2 * kTile, kStep = kParts * kPart;
 
-// A block of b stays in the second-level cache (1.2 MB of 2) while all of a, packed before, passes
-// through it, 32 rows at a time. A longer inner dimension is cut, for which c is read again.
-constexpr int64_t kMaxInner = 768, kColumns = 256 * kMaxInner, kRows = 8 * kColumns;
+// A block of b stays in the second-level cache while all of a, packed before, passes through it, 32
+// rows at a time. A longer inner dimension is cut, for which c is read again. The block takes less
+// than half of that cache's 2 MB: in a virtual machine, pages that two threads touch for the first
+// time at the same time may lie in memory in turn, so that each thread has half of its sets.
+constexpr int64_t kMaxInner = 768, kColumns = 192 * kMaxInner, kRows = 2048 * kMaxInner;
 constexpr int64_t kGrain = 1 << 21;  // multiplications for which a thread is worth waking
 
 struct Workspace {

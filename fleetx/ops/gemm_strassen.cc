@@ -1,5 +1,7 @@
 #include "fleetx/ops/gemm_strassen.h"
 
+#include <unistd.h>
+
 #include "fleetx/base/simd.h"
 #include "fleetx/ops/channels.h"
 #include "fleetx/ops/product_parts.h"
@@ -9,7 +11,7 @@ namespace fleetx::strassen {
 namespace {
 
 constexpr int64_t kProducts = 7;
-constexpr int64_t kMaxInner = 256;   // of a quarter
+constexpr int64_t kMaxInner = 384;   // of a quarter
 constexpr int64_t kMaxRows = 1024;   // of a that are packed at a time
 constexpr int64_t kGrain = 1 << 24;  // multiplications for which a thread is worth waking
 // The parts of a packed operand are written side by side: they must not begin at the same place of
@@ -30,6 +32,14 @@ struct Tile {
 constexpr int64_t part_size(int64_t lines, int64_t inner) { return lines * inner + kGap; }
 constexpr int64_t kPackedRows = kMaxRows / 16 * kProducts * part_size(8, kMaxInner);
 constexpr int64_t kPackedColumns = 2 * kProducts * part_size(Tile<16>::kColumns, kMaxInner);
+
+// The longer, the less often sums are added up; but a block must fit in the second-level cache, as
+// 384 elements do with AVX2 only, in half a megabyte.
+template <class T>
+int64_t longest_inner() {
+  static const bool large_cache = sysconf(_SC_LEVEL2_CACHE_SIZE) >= (1 << 20);
+  return T::kLanes == 8 && large_cache ? kMaxInner : 256;
+}
 
 // Kept by each thread, because steps must not allocate.
 float* workspace() {
@@ -290,7 +300,7 @@ template <class T>
 void product(const Lines& a, const Lines& b, const Target& c) {
   if (a.lines <= 0 || b.lines <= 0) return;  // more threads than parts
   float *packed_a = workspace(), *packed_b = packed_a + kPackedRows;
-  const int64_t inner = piece(a.inner, 2 * kMaxInner, 32) / 2;
+  const int64_t inner = piece(a.inner, 2 * longest_inner<T>(), 32) / 2;
   const int64_t rows = piece(a.lines, kMaxRows, 2 * T::kHigh);
   const int64_t group_a = kProducts * part_size(T::kHigh, inner);
   const int64_t group_b = kProducts * part_size(T::kColumns, inner);
@@ -329,7 +339,8 @@ void run_parts(const Gemm& g, const Lines& rows, const Lines& columns, const Tar
 
 bool wanted(const Gemm& g) {
   constexpr int64_t kLeast = 512;
-  return !g.definition && vector_isa() >= cpu::Isa::kAvx2 && g.rows >= kLeast &&
+  const int64_t least_rows = vector_isa() >= cpu::Isa::kAvx512 ? kLeast : 160;
+  return !g.definition && vector_isa() >= cpu::Isa::kAvx2 && g.rows >= least_rows &&
          g.columns >= kLeast && g.inner >= kLeast;
 }
 

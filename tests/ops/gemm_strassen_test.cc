@@ -148,6 +148,8 @@ TEST_F(Strassen, TheSameBitsOnEveryNumberOfThreads) {
 TEST_F(Strassen, OnlyLargeProductsAndOnlyIfAllowed) {
   EXPECT_TRUE(strassen::wanted({.rows = 512, .inner = 512, .columns = 512}));
   EXPECT_FALSE(strassen::wanted({.rows = 512, .inner = 511, .columns = 512}));
+  EXPECT_EQ(strassen::wanted({.rows = 160, .inner = 512, .columns = 512}),
+            vector_isa() == cpu::Isa::kAvx2);
   EXPECT_FALSE(strassen::wanted({.rows = 512, .inner = 512, .columns = 512, .definition = true}));
 }
 
