@@ -33,6 +33,37 @@ void finish(const float* bias, const ElementLoop* act, float* c, int64_t rows, i
 
 amx::Product by_tiles(const Gemm& g) { return {g.rows, g.inner, g.columns, g.alpha, g.accumulate}; }
 
+// Distances of rows in memory.
+struct Strides {
+  explicit Strides(const Gemm& g)
+      : a(g.stride_a > 0  ? g.stride_a
+          : g.transpose_a ? g.rows
+                          : g.inner),
+        b(g.stride_b > 0  ? g.stride_b
+          : g.transpose_b ? g.inner
+                          : g.columns),
+        c(g.stride_c > 0 ? g.stride_c : g.columns) {}
+  int64_t a, b, c;
+};
+
+// Matrices side by side, wherever they stand: a dimension whose runs begin at their addresses.
+class SideBySide {
+ public:
+  static bool fit(size_t matrices) { return matrices > 1 && matrices <= kMost; }
+
+  template <class T>
+  explicit SideBySide(std::span<T* const> matrices) {
+    const auto address = [](T* p) { return reinterpret_cast<intptr_t>(p); };
+    for (size_t i = 0; i < matrices.size(); ++i)
+      starts_[i] = (address(matrices[i]) - address(matrices[0])) / static_cast<int64_t>(sizeof(T));
+  }
+  amx::Axis axis(int64_t stride, int64_t run) const { return {stride, run, 0, starts_}; }
+
+ private:
+  static constexpr size_t kMost = 8;
+  int64_t starts_[kMost + 1] = {};
+};
+
 }  // namespace
 
 void Gemm::prepare() {
@@ -43,35 +74,55 @@ void Gemm::prepare() {
 
 void Gemm::run(const float* a, const float* b, float* c, const float* bias,
                const ElementLoop* act) const {
-  const auto stride = [](int64_t given, int64_t dense) { return given > 0 ? given : dense; };
-  const int64_t row_a = stride(stride_a, transpose_a ? rows : inner),
-                row_b = stride(stride_b, transpose_b ? inner : columns),
-                row_c = stride(stride_c, columns);
+  const Strides row(*this);
   if (const amx::Product tiles = by_tiles(*this); tiles.wanted()) {
-    tiles.run({a, {transpose_a ? 1 : row_a}, {transpose_a ? row_a : 1}},
-              {b, {transpose_b ? row_b : 1}, {transpose_b ? 1 : row_b}}, {c, {row_c}, {1}}, bias);
+    tiles.run({a, {transpose_a ? 1 : row.a}, {transpose_a ? row.a : 1}},
+              {b, {transpose_b ? row.b : 1}, {transpose_b ? 1 : row.b}}, {c, {row.c}, {1}}, {bias});
     bias = nullptr;
   } else if (strassen::wanted(*this)) {
-    strassen::run(*this, {a, row_a}, {b, row_b}, {c, row_c}, bias);
+    strassen::run(*this, {a, row.a}, {b, row.b}, {c, row.c}, bias);
     bias = nullptr;
   } else {
     const dnnl_status_t status =
         dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, inner, alpha, a,
-                   row_a, b, row_b, accumulate ? 1.0f : 0.0f, c, row_c);
+                   row.a, b, row.b, accumulate ? 1.0f : 0.0f, c, row.c);
     FLEETX_CHECK(status == dnnl_success, "sgemm failed with status ", status);
   }
-  finish(bias, act, c, rows, columns, row_c);
+  finish(bias, act, c, rows, columns, row.c);
 }
 
 void Gemm::run_each(const float* a, std::span<const float* const> b, std::span<float* const> c,
                     std::span<const float* const> bias, const ElementLoop* act) const {
-  for (size_t i = 0; i < b.size(); ++i) run(a, b[i], c[i], bias.empty() ? nullptr : bias[i], act);
+  amx::Product tiles = by_tiles(*this);
+  if (!tiles.wanted() || columns % 32 != 0 || !SideBySide::fit(b.size())) {
+    for (size_t i = 0; i < b.size(); ++i) run(a, b[i], c[i], bias.empty() ? nullptr : bias[i], act);
+    return;
+  }
+  const Strides row(*this);
+  const SideBySide of_b(b), of_c(c), of_bias(bias);
+  tiles.columns *= static_cast<int64_t>(b.size());
+  amx::Bias shift;
+  if (!bias.empty()) shift = {bias[0], of_bias.axis(1, columns)};
+  tiles.run({a, {transpose_a ? 1 : row.a}, {transpose_a ? row.a : 1}},
+            {b[0], of_b.axis(transpose_b ? row.b : 1, columns), {transpose_b ? 1 : row.b}},
+            {c[0], {row.c}, of_c.axis(1, columns)}, shift);
+  for (float* result : c) finish(nullptr, act, result, rows, columns, row.c);
 }
 
 void Gemm::run_sum(std::span<const float* const> a, std::span<const float* const> b,
                    float* c) const {
-  Gemm next = *this;
-  for (size_t i = 0; i < b.size(); ++i, next.accumulate = true) next.run(a[i], b[i], c);
+  amx::Product tiles = by_tiles(*this);
+  if (!tiles.wanted() || inner % 32 != 0 || !SideBySide::fit(b.size())) {
+    Gemm next = *this;
+    for (size_t i = 0; i < b.size(); ++i, next.accumulate = true) next.run(a[i], b[i], c);
+    return;
+  }
+  const Strides row(*this);
+  const SideBySide of_a(a), of_b(b);
+  tiles.inner *= static_cast<int64_t>(b.size());
+  tiles.run({a[0], {transpose_a ? 1 : row.a}, of_a.axis(transpose_a ? row.a : 1, inner)},
+            {b[0], {transpose_b ? row.b : 1}, of_b.axis(transpose_b ? 1 : row.b, inner)},
+            {c, {row.c}, {1}});
 }
 
 std::string_view Gemm::implementation() const {

@@ -46,18 +46,18 @@ Workspace& workspace() {
 class Cursor {
  public:
   Cursor(const Axis& axis, int64_t i)
-      : axis_(axis), offset_(axis.offset(i)), left_(axis.run - i % axis.run) {}
+      : axis_(axis), run_(i / axis.run), offset_(axis.offset(i)), left_(axis.run - i % axis.run) {}
   int64_t offset() const { return offset_; }
   void next() {
     offset_ += axis_.stride;
     if (--left_ > 0) return;
-    offset_ += axis_.jump - axis_.run * axis_.stride;
+    offset_ = axis_.start(++run_);
     left_ = axis_.run;
   }
 
  private:
   const Axis& axis_;
-  int64_t offset_, left_;
+  int64_t run_, offset_, left_;
 };
 
 // A part of an operand.
@@ -242,7 +242,7 @@ FLEETX_AMX __attribute__((noinline)) void multiply(const Bf16* a, const Bf16* b,
 
 struct Target {
   const Result& c;
-  const float* bias;  // null with add
+  Bias bias;  // null with add
   float alpha;
   bool add;
 };
@@ -253,8 +253,10 @@ FLEETX_AMX void write(const float* sums, const Target& t, int64_t i, int64_t j, 
   const __m512 factor = _mm512_set1_ps(t.alpha);
   for (int64_t left = 0; left < width; left += kLines) {
     const __mmask16 there = first(width - left);
+    const Bias& bias = t.bias;
     const __m512 shift =
-        t.bias ? _mm512_maskz_loadu_ps(there, t.bias + j + left) : _mm512_setzero_ps();
+        bias.data ? _mm512_maskz_loadu_ps(there, bias.data + bias.column.offset(j + left))
+                  : _mm512_setzero_ps();
     float* column = t.c.data + t.c.column.offset(j + left);
     Cursor at(t.c.row, i);
     for (int64_t row = 0; row < height; ++row, at.next()) {
@@ -274,8 +276,13 @@ FLEETX_AMX void make(const Bf16* a, const Bf16* b, int64_t steps, const Target& 
     const Axis& column = t.c.column;
     const Square<float> to{t.c.data + t.c.row.offset(i) + column.offset(j), t.c.row.stride,
                            column.offset(j + kLines) - column.offset(j)};
-    const Square<const float> start = t.add ? Square<const float>{to.data, to.stride, to.right}
-                                            : Square<const float>{t.bias ? t.bias + j : nullptr};
+    Square<const float> start;
+    if (t.add) {
+      start = {to.data, to.stride, to.right};
+    } else if (t.bias.data) {
+      const Axis& of = t.bias.column;
+      start = {t.bias.data + of.offset(j), 0, of.offset(j + kLines) - of.offset(j)};
+    }
     multiply(a, b, steps, start, to);
   } else {
     multiply(a, b, steps, {}, {sums, kSide});
@@ -303,7 +310,7 @@ FLEETX_AMX void product(const Lines& a, const Lines& b, const Target& c) {
   for (int64_t k = 0; k < a.inner; k += inner) {
     const int64_t steps = (std::min(inner, a.inner - k) + kInner - 1) / kInner;
     const int64_t packed = steps * kStep / kSide;  // of one line
-    const Target target{c.c, k == 0 ? c.bias : nullptr, c.alpha, k > 0 || c.add};
+    const Target target{c.c, k == 0 ? c.bias : Bias{}, c.alpha, k > 0 || c.add};
     for (int64_t top = 0; top < a.lines; top += rows) {
       const int64_t bottom = std::min(top + rows, a.lines);
       for (int64_t i = top; i < bottom; i += kSide)
@@ -337,7 +344,7 @@ void prepare() {
   if (has_tiles()) parallel_parts(threads, threads, [](int, int64_t, int64_t) { workspace(); });
 }
 
-void Product::run(const Operand& a, const Operand& b, const Result& c, const float* bias) const {
+void Product::run(const Operand& a, const Operand& b, const Result& c, const Bias& bias) const {
   for_each_part(rows, columns, parts_for(rows * columns * inner, kGrain), kSide, kSide,
                 [&](int64_t top, int64_t bottom, int64_t left, int64_t right) {
                   product({a, top, 0, bottom - top, inner}, {b, left, 0, right - left, inner},

@@ -14,11 +14,13 @@
 namespace fleetx::amx {
 
 // Where the elements of a dimension stand: runs of `run` of them, `stride` apart; from one run to
-// the next it is `jump`.
+// the next it is `jump`, or runs begin at `starts`, which has one more than there are runs.
 struct Axis {
   int64_t stride, run = INT64_MAX, jump = 0;
+  const int64_t* starts = nullptr;
 
-  int64_t offset(int64_t i) const { return i / run * jump + i % run * stride; }
+  int64_t start(int64_t of) const { return starts ? starts[of] : of * jump; }
+  int64_t offset(int64_t i) const { return start(i / run) + i % run * stride; }
 };
 
 // A factor: lines are rows of a or columns of b, and run along the inner dimension of the product.
@@ -34,6 +36,12 @@ struct Result {
   Axis row, column;
 };
 
+// Columns as in the result; or null.
+struct Bias {
+  const float* data = nullptr;
+  Axis column = {1};
+};
+
 // c [rows, columns] = or += alpha * a * b + bias.
 struct Product {
   int64_t rows, inner, columns;
@@ -42,8 +50,8 @@ struct Product {
 
   // Whether this CPU has tiles, and the product is large enough for packing to pay.
   bool wanted() const;
-  // bias [columns] may be null, and must be where the product accumulates.
-  void run(const Operand& a, const Operand& b, const Result& c, const float* bias = nullptr) const;
+  // bias must be null where the product accumulates.
+  void run(const Operand& a, const Operand& b, const Result& c, const Bias& bias = {}) const;
 };
 
 // Gives the threads their memory for packing.

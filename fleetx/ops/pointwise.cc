@@ -40,7 +40,7 @@ void Pointwise::run(const kernel::Run& r) const {
       float* out = r.out<float>(dst_);
       product_.run({r.in<float>(src_), places(inputs_), channels},
                    {r.in<float>(weights_), {inputs_}, {1}}, {out, places(outputs_), channels},
-                   r.in<float>(bias_));
+                   {r.in<float>(bias_)});
       if (!relu_) return;
       parallel_for(product_.rows * outputs_, 1 << 15, [=](int64_t begin, int64_t end) {
         vectorized([=] {
