@@ -80,7 +80,8 @@ void Gemm::run(const float* a, const float* b, float* c, const float* bias,
               {b, {transpose_b ? row.b : 1}, {transpose_b ? 1 : row.b}}, {c, {row.c}, {1}}, {bias});
     bias = nullptr;
   } else if (strassen::wanted(*this)) {
-    strassen::run(*this, {a, row.a}, {b, row.b}, {c, row.c}, bias);
+    const strassen::Columns all{{b, row.b}, {c, row.c}, bias};
+    strassen::run(*this, {a, row.a}, {&all, 1});
     bias = nullptr;
   } else {
     const dnnl_status_t status =
@@ -93,19 +94,23 @@ void Gemm::run(const float* a, const float* b, float* c, const float* bias,
 
 void Gemm::run_each(const float* a, std::span<const float* const> b, std::span<float* const> c,
                     std::span<const float* const> bias, const ElementLoop* act) const {
+  const Strides row(*this);
+  const auto bias_of = [&](size_t i) { return bias.empty() ? nullptr : bias[i]; };
   amx::Product tiles = by_tiles(*this);
-  if (!tiles.wanted() || columns % 32 != 0 || !SideBySide::fit(b.size())) {
-    for (size_t i = 0; i < b.size(); ++i) run(a, b[i], c[i], bias.empty() ? nullptr : bias[i], act);
+  if (tiles.wanted() && columns % 32 == 0 && SideBySide::fit(b.size())) {
+    const SideBySide of_b(b), of_c(c), of_bias(bias);
+    tiles.columns *= static_cast<int64_t>(b.size());
+    tiles.run({a, {transpose_a ? 1 : row.a}, {transpose_a ? row.a : 1}},
+              {b[0], of_b.axis(transpose_b ? row.b : 1, columns), {transpose_b ? 1 : row.b}},
+              {c[0], {row.c}, of_c.axis(1, columns)}, {bias_of(0), of_bias.axis(1, columns)});
+  } else if (!tiles.wanted() && strassen::wanted(*this) && b.size() <= strassen::kMost) {
+    strassen::Columns all[strassen::kMost];
+    for (size_t i = 0; i < b.size(); ++i) all[i] = {{b[i], row.b}, {c[i], row.c}, bias_of(i)};
+    strassen::run(*this, {a, row.a}, {all, b.size()});
+  } else {
+    for (size_t i = 0; i < b.size(); ++i) run(a, b[i], c[i], bias_of(i), act);
     return;
   }
-  const Strides row(*this);
-  const SideBySide of_b(b), of_c(c), of_bias(bias);
-  tiles.columns *= static_cast<int64_t>(b.size());
-  amx::Bias shift;
-  if (!bias.empty()) shift = {bias[0], of_bias.axis(1, columns)};
-  tiles.run({a, {transpose_a ? 1 : row.a}, {transpose_a ? row.a : 1}},
-            {b[0], of_b.axis(transpose_b ? row.b : 1, columns), {transpose_b ? 1 : row.b}},
-            {c[0], {row.c}, of_c.axis(1, columns)}, shift);
   for (float* result : c) finish(nullptr, act, result, rows, columns, row.c);
 }
 

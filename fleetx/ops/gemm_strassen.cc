@@ -295,44 +295,69 @@ void make(const float* a, const float* b, int64_t inner, const Target& t, int64_
   }
 }
 
-// What one thread does: `a` has as many rows, `b` as many columns as c.
+// A matrix b with as many columns as its c.
+struct Block {
+  Lines b;
+  Target c;
+};
+
+// What one thread does: `a` has as many rows as every c.
 template <class T>
-void product(const Lines& a, const Lines& b, const Target& c) {
-  if (a.lines <= 0 || b.lines <= 0) return;  // more threads than parts
+void product(const Lines& a, std::span<const Block> blocks) {
+  if (a.lines <= 0) return;  // more threads than parts
   float *packed_a = workspace(), *packed_b = packed_a + kPackedRows;
   const int64_t inner = piece(a.inner, 2 * longest_inner<T>(), 32) / 2;
   const int64_t rows = piece(a.lines, kMaxRows, 2 * T::kHigh);
   const int64_t group_a = kProducts * part_size(T::kHigh, inner);
   const int64_t group_b = kProducts * part_size(T::kColumns, inner);
-  for (int64_t k = 0; k < a.inner; k += 2 * inner) {
-    const Target target = k == 0 ? c : Target{c.c, nullptr, c.alpha, true};
+  for (int64_t k = 0; k < a.inner; k += 2 * inner)
     for (int64_t top = 0; top < a.lines; top += rows) {
       const Lines block_a = a.part(top, k, rows);
       with_lanes<T::kLanes>([=] { pack<Side::kA, T::kRows>(block_a, inner, packed_a); });
-      for (int64_t left = 0; left < b.lines; left += T::kWidth) {
-        const Lines block_b = b.part(left, k, T::kWidth);
-        with_lanes<T::kLanes>([=] { pack<Side::kB, T::kColumns>(block_b, inner, packed_b); });
-        for (int64_t i = 0; i < block_a.lines; i += 2 * T::kHigh)
-          for (int64_t sub = 0; sub < T::kHigh; sub += T::kRows)
-            for (int64_t j = 0; j < block_b.lines; j += 2 * T::kColumns)
-              make<T>(packed_a + i / (2 * T::kHigh) * group_a + sub * inner,
-                      packed_b + j / (2 * T::kColumns) * group_b, inner, target, top + i + sub,
-                      left + j, block_a.lines - i - sub, block_b.lines - j);
+      for (const auto& [b, c] : blocks) {
+        const Target target = k == 0 ? c : Target{c.c, nullptr, c.alpha, true};
+        for (int64_t left = 0; left < b.lines; left += T::kWidth) {
+          const Lines block_b = b.part(left, k, T::kWidth);
+          with_lanes<T::kLanes>([=] { pack<Side::kB, T::kColumns>(block_b, inner, packed_b); });
+          for (int64_t i = 0; i < block_a.lines; i += 2 * T::kHigh)
+            for (int64_t sub = 0; sub < T::kHigh; sub += T::kRows)
+              for (int64_t j = 0; j < block_b.lines; j += 2 * T::kColumns)
+                make<T>(packed_a + i / (2 * T::kHigh) * group_a + sub * inner,
+                        packed_b + j / (2 * T::kColumns) * group_b, inner, target, top + i + sub,
+                        left + j, block_a.lines - i - sub, block_b.lines - j);
+        }
       }
     }
-  }
 }
 
 template <class T>
-void run_parts(const Gemm& g, const Lines& rows, const Lines& columns, const Target& c) {
-  for_each_part(g.rows, g.columns, parts_for(g.rows * g.columns * g.inner, kGrain), 2 * T::kHigh,
-                2 * T::kColumns, [&](int64_t top, int64_t bottom, int64_t left, int64_t right) {
-                  product<T>(rows.part(top, 0, bottom - top), columns.part(left, 0, right - left),
-                             {{c.c.data + top * c.c.stride + left, c.c.stride},
-                              c.bias ? c.bias + left : nullptr,
-                              c.alpha,
-                              c.add});
-                });
+void run_parts(const Gemm& g, const Lines& rows, std::span<const Columns> columns) {
+  const auto count = static_cast<int64_t>(columns.size());
+  // What is summed in a unit must not depend on where a thread begins.
+  if (count > 1 && g.columns % (2 * T::kColumns) != 0) {
+    for (const Columns& one : columns) run_parts<T>(g, rows, {&one, 1});
+    return;
+  }
+  for_each_part(
+      g.rows, g.columns * count, parts_for(g.rows * g.columns * count * g.inner, kGrain),
+      2 * T::kHigh, 2 * T::kColumns, [&](int64_t top, int64_t bottom, int64_t left, int64_t right) {
+        Block blocks[kMost];
+        size_t used = 0;
+        for (const auto& [b, c, bias] : columns) {
+          const Lines all{b.data, g.transpose_b ? b.stride : 1, g.transpose_b ? 1 : b.stride,
+                          g.columns, g.inner};
+          const int64_t from = std::max<int64_t>(left, 0), to = std::min(right, g.columns);
+          if (from < to)
+            blocks[used++] = {all.part(from, 0, to - from),
+                              {{c.data + top * c.stride + from, c.stride},
+                               bias ? bias + from : nullptr,
+                               g.alpha,
+                               g.accumulate}};
+          left -= g.columns;
+          right -= g.columns;
+        }
+        product<T>(rows.part(top, 0, bottom - top), {blocks, used});
+      });
 }
 
 }  // namespace
@@ -350,17 +375,13 @@ void prepare() {
     parallel_parts(threads, threads, [](int, int64_t, int64_t) { workspace(); });
 }
 
-void run(const Gemm& g, Matrix<const float> a, Matrix<const float> b, Matrix<float> c,
-         const float* bias) {
+void run(const Gemm& g, Matrix<const float> a, std::span<const Columns> columns) {
   const Lines rows{a.data, g.transpose_a ? 1 : a.stride, g.transpose_a ? a.stride : 1, g.rows,
                    g.inner};
-  const Lines columns{b.data, g.transpose_b ? b.stride : 1, g.transpose_b ? 1 : b.stride, g.columns,
-                      g.inner};
-  const Target target{c, bias, g.alpha, g.accumulate};
   if (vector_isa() >= cpu::Isa::kAvx512)
-    run_parts<Tile<16>>(g, rows, columns, target);
+    run_parts<Tile<16>>(g, rows, columns);
   else
-    run_parts<Tile<8>>(g, rows, columns, target);
+    run_parts<Tile<8>>(g, rows, columns);
 }
 
 }  // namespace fleetx::strassen

@@ -16,6 +16,8 @@
 // and a value that is not finite spoils both. The result does not depend on the number of threads.
 #pragma once
 
+#include <span>
+
 #include "fleetx/ops/gemm.h"
 
 namespace fleetx::strassen {
@@ -30,8 +32,14 @@ struct Matrix {
   T* data;
   int64_t stride;  // of rows
 };
-// bias may be null, and must be where g accumulates. The strides in g are not looked at.
-void run(const Gemm& g, Matrix<const float> a, Matrix<const float> b, Matrix<float> c,
-         const float* bias);
+// bias may be null, and must be where g accumulates.
+struct Columns {
+  Matrix<const float> b;
+  Matrix<float> c;
+  const float* bias;
+};
+// For each of the columns, at most kMost; a is packed once. The strides in g are not looked at.
+inline constexpr size_t kMost = 8;
+void run(const Gemm& g, Matrix<const float> a, std::span<const Columns> columns);
 
 }  // namespace fleetx::strassen

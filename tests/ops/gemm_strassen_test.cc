@@ -42,8 +42,9 @@ struct Operands {
     bias = fill(g.columns, 4);
   }
   void run(const Gemm& g, bool with_bias) {
-    strassen::run(g, {a.data(), stride_a}, {b.data(), stride_b}, {c.data(), stride_c},
-                  with_bias ? bias.data() : nullptr);
+    const strassen::Columns all{
+        {b.data(), stride_b}, {c.data(), stride_c}, with_bias ? bias.data() : nullptr};
+    strassen::run(g, {a.data(), stride_a}, {&all, 1});
   }
   double product(const Gemm& g, int64_t i, int64_t j) const {
     double sum = 0;
