@@ -3,6 +3,7 @@
 //   z = x * w + bias, out = act(z); act: "", relu, gelu (by erf), tanh, sigmoid
 // With dz = dout * act'(z):  dx = dz * w^T, dw = x^T * dz, dbias = sum over rows of dz.
 // act' of relu, tanh and sigmoid comes from out; gelu's needs z, which is computed once more.
+// fc_grad's attribute dx_columns: dx is made for the first columns of x only; 0: for all.
 //
 // fc_group: several layers that read the same x, as q, k and v of attention do. w, bias and out are
 // lists, all w of one shape; there is no act.
@@ -199,7 +200,16 @@ void infer_grad(ir::Infer& c) {
   if (!act.empty() && act != "gelu")
     c.check(c.has("out") && c.in("out") == out, c.show("out"), "; with act '", act,
             "' it must be given, like dout");
-  if (c.out_count("dx") > 0) c.out("dx") = c.in("x");
+  const Shape& x = c.in("x").shape;
+  const auto columns = c.attr<int64_t>("dx_columns");
+  c.check(columns == 0 || (x.rank() == c.attr<int>("num_flatten_dims") + 1 && columns > 0 &&
+                           columns <= x.back()),
+          "dx_columns is ", columns, ", ", c.show("x"),
+          "; must be 0 or at most the last dimension of x, all others being rows");
+  if (c.out_count("dx") > 0) {
+    c.out("dx") = c.in("x");
+    if (columns > 0) c.out("dx").shape[x.rank() - 1] = columns;
+  }
   if (c.out_count("dw") > 0) c.out("dw") = c.in("w");
   if (c.out_count("dbias") > 0) c.out("dbias") = {DType::kF32, {sizes(c).n}};
 }
@@ -226,8 +236,10 @@ ir::Cost cost_group_grad(const ir::Infer& c) {
 
 ir::Cost cost_grad(const ir::Infer& c) {
   const bool again = c.attr<std::string>("act") == "gelu";
-  const auto products =
-      static_cast<double>(c.out_count("dx") + c.out_count("dw") + (again ? 1 : 0));
+  const auto columns = static_cast<double>(c.attr<int64_t>("dx_columns"));
+  const double dx = columns > 0 ? columns / static_cast<double>(sizes(c).k) : 1;
+  const double products = static_cast<double>(c.out_count("dx")) * dx +
+                          static_cast<double>(c.out_count("dw")) + (again ? 1 : 0);
   return {.flops = products * product_flops(c)};
 }
 
@@ -255,11 +267,11 @@ void column_sums(const float* x, int64_t rows, int64_t columns, float* sums) {
 
 class FcGrad final : public kernel::Kernel {
  public:
-  FcGrad(kernel::Prepare& p, const std::string& act)
+  FcGrad(kernel::Prepare& p, const std::string& act, int64_t dx_columns)
       : s_(sizes(p)),
         dx_product_{.rows = s_.m,
                     .inner = s_.n,
-                    .columns = s_.k,
+                    .columns = dx_columns > 0 ? dx_columns : s_.k,
                     .transpose_b = true,
                     .definition = p.without().strassen},
         dw_product_{.rows = s_.k,
@@ -278,9 +290,10 @@ class FcGrad final : public kernel::Kernel {
       return p.scratch(static_cast<size_t>(n) * sizeof(float));
     };
     if (dx_ && turning_pays(dx_product_)) {
-      turn_ = StridedCopy(sizeof(float), {{s_.n, 1, s_.k}, {s_.k, s_.n, 1}});
+      const int64_t columns = dx_product_.columns;
+      turn_ = StridedCopy(sizeof(float), {{s_.n, 1, columns}, {columns, s_.n, 1}});
       std::vector<kernel::Slot> turned;
-      for (size_t i = 0; i < p.count("w"); ++i) turned.push_back(floats(s_.k * s_.n));
+      for (size_t i = 0; i < p.count("w"); ++i) turned.push_back(floats(columns * s_.n));
       turned_ = Pointers(std::move(turned));
       dx_product_.transpose_b = false;
     }
@@ -354,16 +367,6 @@ class FcGrad final : public kernel::Kernel {
   Pointers w_, turned_, dz_, dw_, dbias_;
 };
 
-template <class Kernel>
-std::unique_ptr<kernel::Kernel> with_act(kernel::Prepare& p) {
-  return std::make_unique<Kernel>(p, p.attr<std::string>("act"));
-}
-
-template <class Kernel>
-std::unique_ptr<kernel::Kernel> without_act(kernel::Prepare& p) {
-  return std::make_unique<Kernel>(p, "");
-}
-
 FLEETX_OP(fc)
     .input("x")
     .input("w")
@@ -374,7 +377,9 @@ FLEETX_OP(fc)
     .infer(infer)
     .grad(grad)
     .cost(cost)
-    .kernel(with_act<Fc>);
+    .kernel(+[](kernel::Prepare& p) -> std::unique_ptr<kernel::Kernel> {
+      return std::make_unique<Fc>(p, p.attr<std::string>("act"));
+    });
 
 FLEETX_OP(fc_grad)
     .input("x")
@@ -387,9 +392,12 @@ FLEETX_OP(fc_grad)
     .output("dbias", ir::Arity::kOptional)
     .attr("num_flatten_dims", 1)
     .attr("act", "")
+    .attr("dx_columns", 0)
     .infer(infer_grad)
     .cost(cost_grad)
-    .kernel(with_act<FcGrad>);
+    .kernel(+[](kernel::Prepare& p) -> std::unique_ptr<kernel::Kernel> {
+      return std::make_unique<FcGrad>(p, p.attr<std::string>("act"), p.attr<int64_t>("dx_columns"));
+    });
 
 FLEETX_OP(fc_group)
     .input("x")
@@ -400,7 +408,9 @@ FLEETX_OP(fc_group)
     .infer(infer_group)
     .grad(grad_group)
     .cost(cost)
-    .kernel(without_act<Fc>);
+    .kernel(+[](kernel::Prepare& p) -> std::unique_ptr<kernel::Kernel> {
+      return std::make_unique<Fc>(p, "");
+    });
 
 FLEETX_OP(fc_group_grad)
     .input("x")
@@ -413,7 +423,9 @@ FLEETX_OP(fc_group_grad)
     .attr("num_flatten_dims", 1)
     .infer(infer_group_grad)
     .cost(cost_group_grad)
-    .kernel(without_act<FcGrad>)
+    .kernel(+[](kernel::Prepare& p) -> std::unique_ptr<kernel::Kernel> {
+      return std::make_unique<FcGrad>(p, "", 0);
+    })
     .in_place("dx", "addend");
 
 }  // namespace

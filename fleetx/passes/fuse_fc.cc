@@ -155,6 +155,7 @@ void fuse_group_grad(Graph& g, const std::vector<Node>& layers, Node place) {
 
 void fuse_backward(Graph& g, const std::string& x) {
   std::vector<Node> layers = layers_on(g, "fc_grad", x);
+  std::erase_if(layers, [](Node op) { return op->attr<int64_t>("dx_columns") != 0; });
   while (!layers.empty()) {
     std::vector<Node> rest = take_alike(layers, [&](Node op) { return kind_of_grad(g, op); });
     while (!rest.empty()) {

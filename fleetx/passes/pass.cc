@@ -30,6 +30,8 @@ constexpr Pass kPasses[] = {
     {"fuse_bias_act", fuse_bias_act},
     // After activations were taken over, which groups of layers cannot do.
     {"fuse_fc", fuse_fc},
+    // After groups were made, which compute all of dx.
+    {"narrow_fc_grad", narrow_fc_grad},
     // After the fusions that know more about an op than that it is element-wise.
     {"fuse_elementwise", fuse_elementwise},
     {"recompute_cheap", recompute_cheap},

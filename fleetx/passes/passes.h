@@ -13,6 +13,7 @@ void fuse_add_relu(ir::Program& program, const Options& options);
 void fuse_conv_norm(ir::Program& program, const Options& options);
 void fuse_bias_act(ir::Program& program, const Options& options);
 void fuse_fc(ir::Program& program, const Options& options);
+void narrow_fc_grad(ir::Program& program, const Options& options);
 void fuse_elementwise(ir::Program& program, const Options& options);
 void fuse_optimizer(ir::Program& program, const Options& options);
 void recompute_cheap(ir::Program& program, const Options& options);

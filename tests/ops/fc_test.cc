@@ -72,6 +72,61 @@ const AddCases cases("fc", [](Cases& c) {
   }
 });
 
+// Gradients of which dx has the first `columns` of k only.
+OpCase narrow_grad_case(const std::string& label, const Shape& x, int64_t n, int64_t columns) {
+  const int64_t k = x.back(), m = x.numel() / k;
+  Shape dout = x, dx = x;
+  dout[x.rank() - 1] = n;
+  dx[x.rank() - 1] = columns;
+  return {.label = label,
+          .inputs = {{"x", random(x, 1)}, {"w", random({k, n}, 2)}, {"dout", random(dout, 3)}},
+          .attrs = {{"num_flatten_dims", x.rank() - 1}, {"dx_columns", columns}},
+          .outputs = {{"dx", 1}, {"dw", 1}},
+          .reference = [=](const Tensors& in) -> Tensors {
+            const auto value = [&](size_t i, int64_t at) {
+              return static_cast<double>(in[i].data<float>()[static_cast<size_t>(at)]);
+            };
+            Tensor narrow(f32, dx), dw(f32, {k, n});
+            for (int64_t i = 0; i < m * columns; ++i) {
+              double sum = 0;
+              for (int64_t j = 0; j < n; ++j)
+                sum += value(2, i / columns * n + j) * value(1, i % columns * n + j);
+              narrow.data<float>()[static_cast<size_t>(i)] = static_cast<float>(sum);
+            }
+            for (int64_t i = 0; i < k * n; ++i) {
+              double sum = 0;
+              for (int64_t row = 0; row < m; ++row)
+                sum += value(0, row * k + i / n) * value(2, row * n + i % n);
+              dw.data<float>()[static_cast<size_t>(i)] = static_cast<float>(sum);
+            }
+            return {narrow, dw};
+          }};
+}
+
+const AddCases narrow_grad_cases("fc_grad", [](Cases& c) {
+  c.add(narrow_grad_case("narrow", {4, 6}, 5, 2));
+  c.add(narrow_grad_case("narrow_flatten_2", {2, 3, 4}, 5, 3));
+  c.add(narrow_grad_case("narrow_many_rows", {300, 21}, 37, 13));
+  c.list.back().tolerance = 3e-5;
+});
+
+TEST(FcGrad, RefusesColumnsThatXDoesNotHave) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {-1, 2, 3}), w = b.data("w", f32, {3, 5}),
+                flat = b.data("flat", f32, {6, 5}), dout = b.data("dout", f32, {-1, 2, 5}),
+                dflat = b.data("dflat", f32, {-1, 5});
+  const auto grad = [&](int rows, int64_t columns) {
+    b.op("fc_grad", {{"x", x}, {"w", rows == 1 ? flat : w}, {"dout", rows == 1 ? dflat : dout}},
+         {{"num_flatten_dims", rows}, {"dx_columns", columns}},
+         {{"dx", str("dx_", rows, "_", columns)}});
+  };
+  EXPECT_NO_THROW(grad(2, 3));
+  for (const auto& [rows, columns] : {std::pair{2, 4}, {2, -1}, {1, 3}})
+    expect_error(Error::Kind::kInvalidArgument, {"dx_columns", "'x'"},
+                 [rows = rows, columns = columns, &grad] { grad(rows, columns); });
+}
+
 // Several layers that read one x; the reference computes them one by one.
 OpCase group_case(const std::string& label, const Shape& x, int64_t n, int flat, size_t layers) {
   const OpCase one = make_case("", x, n, flat, true);

@@ -34,13 +34,13 @@ Var image_loss(ir::Builder& b) {
   return b.op("mean", {{"x", nn::cross_entropy(p, label)}}, {}, {{"out", "loss"}});
 }
 
-// Products with and without layers, siblings beside a residual connection, activations, chains of
-// element-wise ops; soft labels.
+// Products with and without layers, numbers of the data beside learned ones, siblings beside a
+// residual connection, activations, chains of element-wise ops; soft labels.
 Var dense_loss(ir::Builder& b) {
   const Var x = b.data("x", f32, {-1, 3, 8, 8});
   const Var label = b.data("label", f32, {-1, 5});
   Var h = nn::fc(x, {.size = 16, .act = "tanh"});
-  h = nn::fc(h, {.size = 16, .act = "sigmoid"});
+  h = nn::fc(nn::concat({h, nn::reshape(x, {0, 192})}, 1), {.size = 16, .act = "sigmoid"});
   h = nn::fc(h, {.size = 16, .act = "gelu"});
   const Var gate = nn::fc(h, {.size = 16});
   const Var gated = b.op("elementwise_mul", {{"x", nn::fc(h, {.size = 16})}, {"y", gate}});
