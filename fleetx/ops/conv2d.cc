@@ -46,7 +46,7 @@ class Conv2d final : public kernel::Kernel {
   explicit Conv2d(kernel::Prepare& p) {
     const Convolution g = conv2d_geometry(p, p.out("out").shape);
     const ConvOptions options{.bias = p.has("bias"), .relu = p.attr<std::string>("act") == "relu"};
-    if ((way_ = own_way(p, g))) {
+    if ((way_ = own_way(p, ConvPass::kForward, g))) {
       own_ = way_->make(p, ConvPass::kForward, g, options);
       own_->bind(p.input("x", 0, way_->activations), p.input("w", 0, way_->weights),
                  p.output("out", 0, way_->activations), p.input("bias"));
@@ -94,7 +94,7 @@ class Conv2dGrad final : public kernel::Kernel {
     const Convolution g = conv2d_geometry(p, p.in("dout").shape);
     if (!p.has_out("dx")) p.input_as_is("w");  // what is not read may stay as it is
     if (!p.has_out("dw") && !p.has_out("dbias")) p.input_as_is("x");
-    way_ = own_way(p, g);
+    way_ = own_way(p, ConvPass::kWeights, g);
     way_ ? prepare_own(p, g) : prepare_onednn(p, g);
   }
 

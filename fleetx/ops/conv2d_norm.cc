@@ -41,7 +41,7 @@ class Conv2dNorm final : public kernel::Kernel {
         mean_(p.input("mean")),
         variance_(p.input("variance")) {
     const Convolution g = conv2d_geometry(p, p.out("out").shape);
-    way_ = own_way(p, g);
+    way_ = own_way(p, ConvPass::kForward, g);
     way_ ? prepare_own(p, g) : prepare_onednn(p, g);
   }
 

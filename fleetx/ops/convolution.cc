@@ -102,13 +102,14 @@ std::optional<memory::desc> weights_desc(const Convolution& c,
   return onednn::any_desc(DType::kF32, {c.groups, w[0] / c.groups, w[1], w[2], w[3]});
 }
 
-bool winograd_pays(const Convolution& c) {
+bool winograd_pays(ConvPass pass, const Convolution& c) {
   const ir::Ints one{1, 1};
   if (c.groups != 1 || c.weights[2] != 3 || c.weights[3] != 3 || c.stride != one ||
       c.dilation != one)
     return false;
   const int64_t tiles = c.dst[0] * ((c.dst[2] + 3) / 4) * ((c.dst[3] + 3) / 4);
-  const int64_t least = cpu::best_isa() == cpu::Isa::kAvx2 ? 16 : 48;  // our own kernel, oneDNN's
+  const bool own = cpu::best_isa() == cpu::Isa::kAvx2;
+  const int64_t least = !own ? 48 : pass == ConvPass::kForward ? 4 : 16;
   return tiles >= least && std::min(c.src[1], c.dst[1]) >= 32;
 }
 
@@ -189,7 +190,7 @@ ConvChoice choose(const kernel::Prepare& p, ConvPass pass, const Convolution& c,
   wishes.push_back(plain);
   std::optional<ConvChoice> best;
   std::vector<algorithm> algorithms{algorithm::convolution_direct};
-  if (winograd_pays(c) && !p.without().winograd)
+  if (winograd_pays(pass, c) && !p.without().winograd)
     algorithms.insert(algorithms.begin(), algorithm::convolution_winograd);
   for (const algorithm algorithm : algorithms) {
     for (const ConvLayouts& wish : wishes) {

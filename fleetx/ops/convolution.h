@@ -46,11 +46,11 @@ Convolution conv2d_geometry(const kernel::Prepare& p, const Shape& dst);
 std::optional<onednn::memory::desc> weights_desc(const Convolution& c,
                                                  const std::optional<Layout>& layout);
 
-// Winograd's F(4x4, 3x3) makes 4x4 places with a quarter of the multiplications, but its tiles go
-// through memory. Measured with 16 to 512 channels, it wins from here on (up to 2.4x).
-bool winograd_pays(const Convolution& c);
-
 enum class ConvPass { kForward, kData, kWeights };
+
+// Winograd's F(4x4, 3x3) makes 4x4 places with a quarter of the multiplications, but its tiles go
+// through memory. Measured with 16 to 512 channels, it wins from here on (up to 2.5x).
+bool winograd_pays(ConvPass pass, const Convolution& c);
 
 // Layouts to insist on; unset: oneDNN chooses.
 struct ConvLayouts {

@@ -14,7 +14,7 @@ std::unique_ptr<OwnConvolution> make(kernel::Prepare& p, ConvPass pass, const Co
 
 }  // namespace
 
-const OwnWay* own_way(const kernel::Prepare& p, const Convolution& c) {
+const OwnWay* own_way(const kernel::Prepare& p, ConvPass pass, const Convolution& c) {
   // nChw8c and OIhw8i8o; nChw16c and row-major.
   static const OwnWay winograd{"own:wino_4x3",
                                {{0, 1, 2, 3}, {{1, Winograd::kBlock}}},
@@ -24,7 +24,7 @@ const OwnWay* own_way(const kernel::Prepare& p, const Convolution& c) {
       "own:amx_1x1", {{0, 1, 2, 3}, {{1, Pointwise::kBlock}}}, Layout::plain(), make<Pointwise>};
   if (p.without().layout) return nullptr;
   if (Pointwise::wanted(c)) return &pointwise;
-  return !p.without().winograd && Winograd::wanted(c) ? &winograd : nullptr;
+  return !p.without().winograd && Winograd::wanted(pass, c) ? &winograd : nullptr;
 }
 
 }  // namespace fleetx

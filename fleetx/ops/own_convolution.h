@@ -33,7 +33,7 @@ struct OwnWay {
                                           const ConvOptions& options);
 };
 
-// Null where oneDNN's is faster.
-const OwnWay* own_way(const kernel::Prepare& p, const Convolution& c);
+// Null where oneDNN's is faster. Both gradients take one way, that of kWeights.
+const OwnWay* own_way(const kernel::Prepare& p, ConvPass pass, const Convolution& c);
 
 }  // namespace fleetx

@@ -9,17 +9,31 @@ namespace {
 
 using V = Vector8;
 constexpr int64_t kLanes = 8, kSide = 6, kPoints = kSide * kSide, kTile = 4;
-constexpr int64_t kRows = 6;  // tiles that the inner product takes at a time
+constexpr int64_t kRows = 6;           // tiles that the inner product takes at a time
+constexpr int64_t kPair = 2 * kLanes;  // outputs that it makes, one cache line
+// Few tiles: the squares of them all, 36 floats for each input, are at most 1.2 MB and stay in
+// cache.
+constexpr int64_t kFewSquares = 8192;
 
 V all(float x) { return V{x, x, x, x, x, x, x, x}; }
 
+// Two output blocks side by side: a cache line of transformed weights.
+struct Pair {
+  V a, b;
+  friend Pair operator+(const Pair& x, const Pair& y) { return {x.a + y.a, x.b + y.b}; }
+  friend Pair operator-(const Pair& x, const Pair& y) { return {x.a - y.a, x.b - y.b}; }
+  friend Pair operator*(float f, const Pair& x) { return {f * x.a, f * x.b}; }
+};
+
 // ---- the transforms of one line; a square is transformed line by line in both directions ----
+// The factors 1/4, -1/6, -1/6, 1/24, 1/24, 1 of the rows of G stand in B, where they cost less.
 struct DataLine {  // B^T
   static constexpr int kIn = 6, kOut = 6;
   static void apply(const V (&d)[6], V (&out)[6]) {
-    const V even = d[4] - 4 * d[2], odd = d[3] - 4 * d[1];
-    const V near = d[4] - d[2], twice = 2 * (d[3] - d[1]);
-    out[0] = 4 * d[0] - 5 * d[2] + d[4];
+    const V even = d[2] * (2.0f / 3) - d[4] * (1.0f / 6),
+            odd = d[1] * (2.0f / 3) - d[3] * (1.0f / 6);
+    const V near = (d[4] - d[2]) * (1.0f / 24), twice = (d[3] - d[1]) * (1.0f / 12);
+    out[0] = d[0] - 1.25f * d[2] + 0.25f * d[4];
     out[1] = even + odd;
     out[2] = even - odd;
     out[3] = near + twice;
@@ -29,14 +43,14 @@ struct DataLine {  // B^T
 };
 struct WeightsLine {  // G
   static constexpr int kIn = 3, kOut = 6;
-  static void apply(const V (&g)[3], V (&out)[6]) {
-    const V ends = (g[0] + g[2]) * (-1.0f / 6), middle = g[1] * (1.0f / 6);
-    const V far = g[0] * (1.0f / 24) + g[2] * (1.0f / 6), half = g[1] * (1.0f / 12);
-    out[0] = g[0] * 0.25f;
-    out[1] = ends - middle;
-    out[2] = ends + middle;
-    out[3] = far + half;
-    out[4] = far - half;
+  template <class T>
+  static void apply(const T (&g)[3], T (&out)[6]) {
+    const T ends = g[0] + g[2], far = g[0] + 4 * g[2];
+    out[0] = g[0];
+    out[1] = ends + g[1];
+    out[2] = ends - g[1];
+    out[3] = far + 2 * g[1];
+    out[4] = far - 2 * g[1];
     out[5] = g[2];
   }
 };
@@ -67,26 +81,32 @@ struct SpreadLine {  // A
 struct GatherLine {  // G^T
   static constexpr int kIn = 6, kOut = 3;
   static void apply(const V (&u)[6], V (&out)[3]) {
-    const V near = (u[1] + u[2]) * (-1.0f / 6), far = u[3] + u[4];
-    out[0] = u[0] * 0.25f + near + far * (1.0f / 24);
-    out[1] = (u[2] - u[1]) * (1.0f / 6) + (u[3] - u[4]) * (1.0f / 12);
-    out[2] = near + far * (1.0f / 6) + u[5];
+    const V near = u[1] + u[2], far = u[3] + u[4];
+    out[0] = u[0] + near + far;
+    out[1] = u[1] - u[2] + 2 * (u[3] - u[4]);
+    out[2] = near + 4 * far + u[5];
   }
 };
 
 // put(i, j, value) for the square made from get(i, j).
 template <class Line, class Get, class Put>
 void transform(const Get& get, const Put& put) {
-  V half[Line::kOut][Line::kIn];
+  using T = decltype(get(0, 0));
+  T half[Line::kOut][Line::kIn];
+#pragma GCC unroll 6
   for (int j = 0; j < Line::kIn; ++j) {
-    V in[Line::kIn], out[Line::kOut];
+    T in[Line::kIn], out[Line::kOut];
+#pragma GCC unroll 6
     for (int i = 0; i < Line::kIn; ++i) in[i] = get(i, j);
     Line::apply(in, out);
+#pragma GCC unroll 6
     for (int i = 0; i < Line::kOut; ++i) half[i][j] = out[i];
   }
+#pragma GCC unroll 6
   for (int i = 0; i < Line::kOut; ++i) {
-    V out[Line::kOut];
+    T out[Line::kOut];
     Line::apply(half[i], out);
+#pragma GCC unroll 6
     for (int j = 0; j < Line::kOut; ++j) put(i, j, out[j]);
   }
 }
@@ -122,16 +142,24 @@ void transform_window(const Window& w, float* to, int64_t plane) {
   }
 }
 
-// Six tiles by 16 outputs: m[tile][output] = sum over inputs of v[tile][input] * u[input][output].
-void multiply(const float* v, int64_t v_block, const float* u, int64_t blocks, float* m0,
-              float* m1) {
-  V sum[kRows][2] = {};
+// Some tiles by 16 outputs: m[tile][output] = sum over inputs of v[tile][input] *
+// u[input][output], added to what is there or not. The inputs of u are `u_step` apart.
+template <int kTiles>
+void multiply(const float* v, int64_t v_block, const float* u, int64_t u_step, int64_t blocks,
+              bool add, float* m0, float* m1) {
+  V sum[kTiles][2] = {};
+  if (add)
+#pragma GCC unroll 6
+    for (int t = 0; t < kTiles; ++t) {
+      sum[t][0] = load<V>(m0 + t * kLanes);
+      sum[t][1] = load<V>(m1 + t * kLanes);
+    }
   for (int64_t b = 0; b < blocks; ++b, v += v_block) {
 #pragma GCC unroll 8
-    for (int i = 0; i < kLanes; ++i, u += 2 * kLanes) {
+    for (int i = 0; i < kLanes; ++i, u += u_step) {
       const V u0 = load<V>(u), u1 = load<V>(u + kLanes);
 #pragma GCC unroll 6
-      for (int t = 0; t < kRows; ++t) {
+      for (int t = 0; t < kTiles; ++t) {
         const V x = all(v[t * kLanes + i]);
         sum[t][0] += x * u0;
         sum[t][1] += x * u1;
@@ -139,9 +167,9 @@ void multiply(const float* v, int64_t v_block, const float* u, int64_t blocks, f
     }
   }
 #pragma GCC unroll 6
-  for (int t = 0; t < kRows; ++t) {
+  for (int t = 0; t < kTiles; ++t) {
     store(m0 + t * kLanes, sum[t][0]);
-    if (m1) store(m1 + t * kLanes, sum[t][1]);
+    store(m1 + t * kLanes, sum[t][1]);
   }
 }
 
@@ -179,8 +207,8 @@ int64_t plane_of(int64_t floats) { return round_up(floats, 1024) + 16; }
 
 }  // namespace
 
-bool Winograd::wanted(const Convolution& c) {
-  return cpu::best_isa() == cpu::Isa::kAvx2 && winograd_pays(c) && c.pad_before[0] <= 2 &&
+bool Winograd::wanted(ConvPass pass, const Convolution& c) {
+  return cpu::best_isa() == cpu::Isa::kAvx2 && winograd_pays(pass, c) && c.pad_before[0] <= 2 &&
          c.pad_before[1] <= 2;
 }
 
@@ -198,70 +226,110 @@ Winograd::Winograd(kernel::Prepare& p, ConvPass pass, const Convolution& c,
   rows_ = (to_.height + kTile - 1) / kTile;
   columns_ = (to_.width + kTile - 1) / kTile;
   tiles_ = in[0] * rows_ * columns_;
+  const auto floats = [&](int64_t n) { return p.scratch(static_cast<size_t>(n) * sizeof(float)); };
+  if (pass != ConvPass::kWeights && tiles_ * from_.blocks * kLanes <= kFewSquares) {
+    few_ = true;
+    chunk_ = round_up(tiles_, kRows);
+    v_plane_ = plane_of(from_.blocks * chunk_ * kLanes);
+    m_plane_ = kPair * chunk_;
+    squares_ = floats(kPoints * (v_plane_ + threads_ * m_plane_));
+    transformed_weights_ = floats(threads_ * kLanes * kPoints * kPair);
+    return;
+  }
   const int64_t most = pass == ConvPass::kWeights ? 96 : 48;
   int64_t chunks = (tiles_ + most - 1) / most;
   if (pass != ConvPass::kWeights) chunks = round_up(chunks, threads_);
   chunk_ = round_up((tiles_ + chunks - 1) / chunks, kRows);
   v_plane_ = plane_of(from_.blocks * chunk_ * kLanes);
-  m_plane_ = plane_of(to_.blocks * chunk_ * kLanes);
+  m_plane_ = plane_of(round_up(to_.blocks, 2) * chunk_ * kLanes);
   u_plane_ = plane_of(round_up(to_.blocks, 2) * from_.blocks * kLanes * kLanes);
   const int64_t copies = pass == ConvPass::kWeights ? 1 : threads_;
-  const auto floats = [&](int64_t n) { return p.scratch(static_cast<size_t>(n) * sizeof(float)); };
   squares_ = floats(copies * kPoints * (v_plane_ + m_plane_));
   transformed_weights_ = floats(kPoints * u_plane_);
 }
 
 void Winograd::run(const kernel::Run& r) const {
   if (pass_ == ConvPass::kWeights) return make_weights(r);
-  transform_weights(r);
-  make(r);
+  few_ ? make_few(r) : make(r);
 }
 
-Winograd::Tile Winograd::tile(int64_t index) const {
+// Here and below inline: what a shared library exports is not, and would lack the vectors of its
+// caller.
+inline Winograd::Tile Winograd::tile(int64_t index) const {
   return {index / (rows_ * columns_), index / columns_ % rows_ * kTile, index % columns_ * kTile};
 }
 
-// u[36][pair of output blocks][input][16 outputs], zero for the block that an odd number lacks.
-void Winograd::transform_weights(const kernel::Run& r) const {
-  const float* w = r.in<float>(weights_);
-  float* u = r.out<float>(transformed_weights_);
+// Weights of a pair of output blocks and one input block, eight inputs `input_step` apart, each at
+// 36 points `point_step` apart. An odd last block stands for the one that it lacks, too.
+template <class PointStep, class InputStep>
+void Winograd::transform_weights(const float* w, int64_t pair, int64_t input, float* u,
+                                 PointStep point_step, InputStep input_step) const {
   const bool data = pass_ == ConvPass::kData;
-  const int64_t block = 9 * kLanes * kLanes, inputs = from_.blocks;
-  // Both blocks of a pair in turn: together they fill cache lines.
-  parallel_for((to_.blocks + 1) / 2, 1, [=, this](int64_t begin, int64_t end) {
-    vectorized([=, this] {
-      for (int64_t i = begin * inputs; i < end * inputs; ++i) {
-        for (int64_t o = i / inputs * 2; o < i / inputs * 2 + 2; ++o) {
-          const int64_t b = i % inputs;
-          float* to = u + ((o / 2 * inputs + b) * kLanes * 2 + o % 2) * kLanes;
-          // OIhw8i8o; for the gradient of the data the other channel is the output.
-          const float* g = w + (data ? b * to_.blocks + o : o * inputs + b) * block;
-          for (int64_t lane = 0; lane < kLanes; ++lane, to += 2 * kLanes) {
-            const auto get = [=](int y, int x) {
-              if (!data) return load<V>(g + (y * 3 + x) * kLanes * kLanes + lane * kLanes);
-              const float* turned = g + ((2 - y) * 3 + 2 - x) * kLanes * kLanes + lane;
-              V lanes;
-              for (int l = 0; l < kLanes; ++l) lanes[l] = turned[l * kLanes];
-              return lanes;
-            };
-            const auto put = [=, this](int y, int x, const V& value) {
-              store(to + (y * kSide + x) * u_plane_, value);
-            };
-            o < to_.blocks ? transform<WeightsLine>(get, put)
-                           : transform<WeightsLine>([](int, int) { return V{}; }, put);
-          }
-        }
-      }
-    });
-  });
+  const float *g0 = weights_of(w, 2 * pair, input), *g1 = weights_of(w, 2 * pair + 1, input);
+  for (int64_t lane = 0; lane < kLanes; ++lane, u += input_step) {
+    const auto get = [=](const float* g, int y, int x) {
+      if (!data) return load<V>(g + ((y * 3 + x) * kLanes + lane) * kLanes);
+      const float* turned = g + ((2 - y) * 3 + 2 - x) * kLanes * kLanes + lane;
+      V lanes;
+      for (int l = 0; l < kLanes; ++l) lanes[l] = turned[l * kLanes];
+      return lanes;
+    };
+    transform<WeightsLine>(
+        [=](int y, int x) {
+          return Pair{get(g0, y, x), get(g1, y, x)};
+        },
+        [=](int y, int x, const Pair& value) {
+          float* to = u + (y * kSide + x) * point_step;
+          store(to, value.a);
+          store(to + kLanes, value.b);
+        });
+  }
 }
 
+// OIhw8i8o; for the gradient of the data the other channel is the output.
+inline const float* Winograd::weights_of(const float* w, int64_t output, int64_t input) const {
+  output = std::min(output, to_.blocks - 1);
+  const int64_t block =
+      pass_ == ConvPass::kData ? input * to_.blocks + output : output * from_.blocks + input;
+  return w + block * 9 * kLanes * kLanes;
+}
+
+// m[tile][16 outputs] for the tiles of a chunk. A rest of four does not pay for six.
+inline void Winograd::multiply_chunk(const float* v, const float* u, int64_t u_step, int64_t blocks,
+                                     int64_t count, bool add, float* m) const {
+  const int64_t block = chunk_ * kLanes;
+  for (int64_t t = 0; t < count; t += kRows, v += kRows * kLanes, m += kRows * kLanes)
+    if (count - t <= 4)
+      multiply<4>(v, block, u, u_step, blocks, add, m, m + block);
+    else
+      multiply<kRows>(v, block, u, u_step, blocks, add, m, m + block);
+}
+
+// Output block `o` of a chunk from its squares.
+inline void Winograd::write(const float* m, int64_t o, int64_t first, int64_t count,
+                            const float* bias, float* out) const {
+  V shift{};
+  for (int64_t l = 0; bias && l < std::min(kLanes, outputs_ - o * kLanes); ++l)
+    shift[l] = bias[o * kLanes + l];
+  for (int64_t t = 0; t < count; ++t) write_tile(m + t * kLanes, o, tile(first + t), shift, out);
+}
+
+// Many tiles: chunk by chunk, with weights that were all transformed before,
+// u[36][pair of output blocks][input][16 outputs].
 void Winograd::make(const kernel::Run& r) const {
   const bool data = pass_ == ConvPass::kData;
-  const float* x = r.in<float>(data ? dst_ : src_);
+  const float *x = r.in<float>(data ? dst_ : src_), *w = r.in<float>(weights_);
+  const float* bias = r.in<float>(bias_);
   float* out = r.out<float>(data ? src_ : dst_);
-  const float *u = r.in<float>(transformed_weights_), *bias = r.in<float>(bias_);
-  float* squares = r.out<float>(squares_);
+  float *u = r.out<float>(transformed_weights_), *squares = r.out<float>(squares_);
+  const int64_t inputs = from_.blocks * kLanes;
+  parallel_for((to_.blocks + 1) / 2, 1, [=, this](int64_t begin, int64_t end) {
+    vectorized([=, this] {
+      for (int64_t i = begin * from_.blocks; i < end * from_.blocks; ++i)
+        transform_weights(w, i / from_.blocks, i % from_.blocks, u + i * kLanes * kPair, u_plane_,
+                          kPair);
+    });
+  });
   const int64_t chunks = (tiles_ + chunk_ - 1) / chunk_;
   parallel_parts(chunks, threads_, [=, this](int part, int64_t begin, int64_t end) {
     float* v = squares + part * kPoints * (v_plane_ + m_plane_);
@@ -273,20 +341,52 @@ void Winograd::make(const kernel::Run& r) const {
           spread<DataLine>(x, from_, b, first, count, pad_top_, pad_left_, v, v_plane_);
         for (int64_t point = 0; point < kPoints; ++point)
           for (int64_t o = 0; o < to_.blocks; o += 2)
-            for (int64_t t = 0; t < count; t += kRows) {
-              float* m0 = m + point * m_plane_ + (o * chunk_ + t) * kLanes;
-              multiply(v + point * v_plane_ + t * kLanes, chunk_ * kLanes,
-                       u + point * u_plane_ + o * from_.blocks * kLanes * kLanes, from_.blocks, m0,
-                       o + 1 < to_.blocks ? m0 + chunk_ * kLanes : nullptr);
-            }
-        for (int64_t o = 0; o < to_.blocks; ++o) {
-          V shift{};
-          for (int64_t l = 0; bias && l < std::min(kLanes, outputs_ - o * kLanes); ++l)
-            shift[l] = bias[o * kLanes + l];
-          const float* squares_of_o = m + o * chunk_ * kLanes;
-          for (int64_t t = 0; t < count; ++t)
-            write_tile(squares_of_o + t * kLanes, o, tile(first + t), shift, out);
+            multiply_chunk(v + point * v_plane_, u + point * u_plane_ + o * kLanes * inputs, kPair,
+                           from_.blocks, count, false, m + point * m_plane_ + o * chunk_ * kLanes);
+        for (int64_t o = 0; o < to_.blocks; ++o)
+          write(m + o * chunk_ * kLanes, o, first, count, bias, out);
+      }
+    });
+  });
+}
+
+// Few tiles: block by block the weights are transformed, u[8 inputs][36][16 outputs], and
+// multiplied while they are in the first-level cache. All of them, four times as large as they
+// were, would go through memory and take as long as the products.
+void Winograd::make_few(const kernel::Run& r) const {
+  constexpr std::integral_constant<int64_t, kPair> kPoint;
+  constexpr std::integral_constant<int64_t, kPoints * kPair> kInput;
+  const bool data = pass_ == ConvPass::kData;
+  const float *x = r.in<float>(data ? dst_ : src_), *w = r.in<float>(weights_);
+  const float* bias = r.in<float>(bias_);
+  float *out = r.out<float>(data ? src_ : dst_), *v = r.out<float>(squares_);
+  float *sums = v + kPoints * v_plane_, *transformed = r.out<float>(transformed_weights_);
+  parallel_for(from_.blocks, 1, [=, this](int64_t begin, int64_t end) {
+    vectorized([=, this] {
+      for (int64_t b = begin; b < end; ++b)
+        spread<DataLine>(x, from_, b, 0, tiles_, pad_top_, pad_left_, v, v_plane_);
+    });
+  });
+  const int64_t pairs = (to_.blocks + 1) / 2;
+  parallel_parts(pairs, threads_, [=, this](int part, int64_t begin, int64_t end) {
+    float *m = sums + part * kPoints * m_plane_, *u = transformed + part * kLanes * kInput;
+    vectorized([=, this] {
+      for (int64_t pair = begin; pair < end; ++pair) {
+        for (int64_t b = 0; b < from_.blocks; ++b) {
+          transform_weights(w, pair, b, u, kPoint, kInput);
+          const int64_t next = (pair * from_.blocks + b + 1) % (pairs * from_.blocks);
+          const float* next0 = weights_of(w, next / from_.blocks * 2, next % from_.blocks);
+          const float* next1 = weights_of(w, next / from_.blocks * 2 + 1, next % from_.blocks);
+          for (int64_t point = 0; point < kPoints; ++point) {
+            // A block of weights has 36 cache lines. They are cold, and memory is idle now.
+            __builtin_prefetch(next0 + point * 16);
+            __builtin_prefetch(next1 + point * 16);
+            multiply_chunk(v + point * v_plane_ + b * chunk_ * kLanes, u + point * kPoint, kInput,
+                           1, tiles_, b > 0, m + point * m_plane_);
+          }
         }
+        for (int64_t o = 2 * pair; o < std::min(2 * pair + 2, to_.blocks); ++o)
+          write(m + o % 2 * chunk_ * kLanes, o, 0, tiles_, bias, out);
       }
     });
   });
@@ -305,8 +405,8 @@ void Winograd::spread(const float* x, const Plane& plane, int64_t block, int64_t
   }
 }
 
-void Winograd::write_tile(const float* m, int64_t block, const Tile& at, const V& shift,
-                          float* out) const {
+inline void Winograd::write_tile(const float* m, int64_t block, const Tile& at, const V& shift,
+                                 float* out) const {
   float* plane = out + (at.image * to_.blocks + block) * to_.height * to_.width * kLanes;
   const float floor = relu_ ? 0.0f : -INFINITY;
   transform<ResultLine>([=, this](int i, int j) { return load<V>(m + (i * kSide + j) * m_plane_); },

@@ -17,7 +17,7 @@ namespace fleetx {
 class Winograd final : public OwnConvolution {
  public:
   static constexpr int64_t kBlock = 8;  // channels that stand together
-  static bool wanted(const Convolution& c);
+  static bool wanted(ConvPass pass, const Convolution& c);
 
   Winograd(kernel::Prepare& p, ConvPass pass, const Convolution& c, const ConvOptions& options);
   void run(const kernel::Run& r) const override;
@@ -31,19 +31,27 @@ class Winograd final : public OwnConvolution {
   };
 
   Tile tile(int64_t index) const;
-  void transform_weights(const kernel::Run& r) const;
   void make(const kernel::Run& r) const;
+  void make_few(const kernel::Run& r) const;
   void make_weights(const kernel::Run& r) const;
   // Squares of one channel block, for `count` tiles from `first` on.
   template <class Line>
   void spread(const float* x, const Plane& plane, int64_t block, int64_t first, int64_t count,
               int64_t top, int64_t left, float* to, int64_t to_plane) const;
+  const float* weights_of(const float* w, int64_t output, int64_t input) const;  // blocks
+  template <class PointStep, class InputStep>
+  void transform_weights(const float* w, int64_t pair, int64_t input, float* u,
+                         PointStep point_step, InputStep input_step) const;
+  void multiply_chunk(const float* v, const float* u, int64_t u_step, int64_t blocks, int64_t count,
+                      bool add, float* m) const;
+  void write(const float* m, int64_t o, int64_t first, int64_t count, const float* bias,
+             float* out) const;
   void write_tile(const float* m, int64_t block, const Tile& at, const Vector8& shift,
                   float* out) const;
 
   ConvPass pass_;
   int threads_;
-  bool relu_;
+  bool relu_, few_ = false;
   Plane from_{}, to_{};  // where the 6x6 squares are, and the 4x4 ones
   int64_t pad_top_ = 0, pad_left_ = 0;
   int64_t outputs_ = 0;                         // channels of `to`, without padding
