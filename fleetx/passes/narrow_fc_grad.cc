@@ -1,10 +1,11 @@
 // narrow_fc_grad: where a layer reads a concatenation of which only the first part has a gradient,
 // as embeddings beside numbers of the data, the gradient is computed for that part only.
 //
-//   before                                                  after
-//     dx, dw, db = fc_grad(x, w, _, _, dout)                  d0, dw, db = fc_grad(x, w, _, _,
-//     dout) [d0, d1] = split(dx) {axis=1, sections=[260,13]}          {dx_columns=260} nobody reads
-//     d1
+//   before
+//     dx, dw, db = fc_grad(x, w, _, _, dout)
+//     [d0, d1] = split(dx) {axis=1, sections=[260,13]}        nobody reads d1
+//   after
+//     d0, dw, db = fc_grad(x, w, _, _, dout) {dx_columns=260}
 #include <algorithm>
 
 #include "fleetx/passes/graph.h"
