@@ -57,6 +57,11 @@ std::vector<Node> movable(const Graph& g, const std::vector<Node>& layers, Node 
   return found;
 }
 
+void drop(std::vector<Node>& ops, const std::vector<Node>& gone) {
+  std::erase_if(ops,
+                [&](Node op) { return std::find(gone.begin(), gone.end(), op) != gone.end(); });
+}
+
 ir::Names all(const std::vector<Node>& layers, std::vector<ir::Names> ir::Op::*slots, int slot) {
   ir::Names names;
   for (const Node op : layers)
@@ -98,8 +103,7 @@ void fuse_forward(Graph& g, const std::string& x) {
     std::vector<Node> rest = take_alike(layers, [&](Node op) { return kind_of(g, op); });
     while (rest.size() > 1) {
       const std::vector<Node> group = movable(g, rest, rest.front());
-      std::erase_if(
-          rest, [&](Node op) { return std::find(group.begin(), group.end(), op) != group.end(); });
+      drop(rest, group);
       if (group.size() > 1)
         merge(g, group, group.front(),
               {.type = "fc_group",
@@ -165,8 +169,7 @@ void fuse_backward(Graph& g, const std::string& x) {
         place = rest.back();
         group = late;
       }
-      std::erase_if(
-          rest, [&](Node op) { return std::find(group.begin(), group.end(), op) != group.end(); });
+      drop(rest, group);
       // Without their sum, each dx would have to be there for itself.
       const bool adds = sum_of(g, place) != g.end();
       if (adds || (group.size() > 1 && !place->has_out("dx"))) fuse_group_grad(g, group, place);
