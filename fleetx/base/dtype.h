@@ -58,9 +58,9 @@ struct DTypeOf<bool> {
   static constexpr DType value = DType::kBool;
 };
 
-// Calls fn with a value of the C++ type behind dtype: with_type(t, [&](auto zero) { using T =
-// decltype(zero);
-// });
+// Calls fn with a zero of the C++ type of dtype:
+//
+//   with_type(t, [&](auto zero) { using T = decltype(zero); ... });
 template <class Fn>
 decltype(auto) with_type(DType dtype, Fn&& fn) {
   switch (dtype) {

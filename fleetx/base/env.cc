@@ -11,7 +11,10 @@ namespace fleetx::env {
 namespace {
 
 constexpr std::array kKnown{
-    Known{"FLEETX_THREADS", "compute threads of this process (default: physical cores it may use)"},
+    Known{
+        "FLEETX_THREADS",
+        "compute threads of this process (default: physical cores it may use, within the CPU quota "
+        "of its cgroup)"},
     Known{"OMP_NUM_THREADS", "the same, where FLEETX_THREADS is not set"},
     Known{"FLEETX_LOG", "least level that is logged: debug, info (default), warning, error"},
     Known{"FLEETX_MAX_ISA", "highest instruction set to use: sse, avx2, avx512, avx512_bf16, amx"},
@@ -26,6 +29,8 @@ constexpr std::array kKnown{
     Known{"FLEETX_PROFILE",
           "1: print a table of time, GFLOP/s and GB/s per op kind when an executor ends"},
     Known{"FLEETX_CHECK_FINITE", "1: stop at the first op that produces NaN or Inf, and name it"},
+    Known{"FLEETX_PLAN_CACHE_MB",
+          "MiB that the plans of an executor may take (default: a tenth of the memory)"},
     Known{"FLEETX_COMM_TIMEOUT", "seconds a collective may take before it fails (default: 300)"},
     Known{"FLEETX_COMM_INTERFACE", "address or interface for traffic between hosts"},
     Known{"FLEETX_DATA", "folder of data sets (default: where the Debian packages put them)"},
@@ -34,7 +39,7 @@ constexpr std::array kKnown{
           "1: `import paddle` gives FleetX's package although PaddlePaddle is installed too"},
     Known{"XDG_CACHE_HOME", "where generated data sets are cached (default: ~/.cache)"},
     Known{"HOME", "the same, where XDG_CACHE_HOME is not set"},
-    // What fleetrun tells a process of a job (base/job_env.h).
+    // Set by fleetrun for the processes of a job (base/job_env.h).
     Known{"PADDLE_TRAINER_ID", "fleetrun: rank of this worker"},
     Known{"PADDLE_TRAINERS_NUM", "fleetrun: workers of the job"},
     Known{"PADDLE_TRAINER_ENDPOINTS", "fleetrun: ip:port of all workers, by rank"},
@@ -54,7 +59,7 @@ constexpr std::array kKnown{
     Known{"FLEETX_JOB_SECRET", "fleetrun: hex; what connections inside the job must prove"},
     Known{"FLEETX_LISTEN_FD", "fleetrun: open socket bound to this process's ip:port"},
     Known{"FLEETX_RESTART", "fleetrun: how often the job was restarted"},
-    // What mpirun and srun tell.
+    // Set by mpirun and srun.
     Known{"OMPI_COMM_WORLD_RANK", "Open MPI: rank"},
     Known{"OMPI_COMM_WORLD_SIZE", "Open MPI: number of ranks"},
     Known{"OMPI_COMM_WORLD_LOCAL_RANK", "Open MPI: rank on this machine"},

@@ -17,7 +17,7 @@ struct Known {
 std::span<const Known> known_variables();
 
 // The variable must be in the list above; asking for another is a bug (kInternal).
-std::optional<std::string> get(std::string_view name);  // nullopt where unset or empty
+std::optional<std::string> get(std::string_view name);  // nullopt if unset or empty
 bool flag(std::string_view name);                       // 1, true, yes, on
 std::optional<int> integer(
     std::string_view name);  // not a number: kInvalidArgument naming the variable

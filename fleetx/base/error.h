@@ -1,5 +1,5 @@
-// The one exception of FleetX. User mistakes are kInvalidArgument and say which thing, where, what
-// was expected and what was got; kInternal means a bug of ours and carries file:line.
+// The one exception of FleetX. User errors are kInvalidArgument and say what is wrong, where, what
+// was expected and what was found. kInternal is a bug of FleetX and carries file:line.
 #pragma once
 
 #include <source_location>
@@ -33,7 +33,7 @@ std::string str(const Parts&... parts) {
 
 [[noreturn]] void fail(Error::Kind kind, const std::string& message);
 
-// For mistakes of the user.
+// For user errors.
 template <class... Parts>
 void check_arg(bool ok, const Parts&... message) {
   if (!ok) [[unlikely]]
@@ -52,7 +52,7 @@ namespace detail {
                                 std::source_location where);
 }  // namespace detail
 
-// For invariants of ours: FLEETX_CHECK(i < n, "i = ", i).
+// For internal invariants: FLEETX_CHECK(i < n, "i = ", i).
 #define FLEETX_CHECK(condition, ...)                                                            \
   do {                                                                                          \
     if (!(condition)) [[unlikely]]                                                              \

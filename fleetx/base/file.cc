@@ -99,7 +99,7 @@ void sync_folder(const std::string& path) {
   if (fd < 0) refuse("open", path);
   const int result = fsync(fd);
   close(fd);
-  // Some network file systems cannot sync a folder; they say EINVAL.
+  // Some network file systems cannot sync a folder and return EINVAL.
   if (result != 0 && errno != EINVAL) refuse("sync", path);
 }
 

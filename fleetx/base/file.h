@@ -1,5 +1,5 @@
-// Files, with errors that name the path and the system's reason. A file that is missing is
-// kInvalidArgument; a refusal of the system (disk full, I/O error) is kUnsupported.
+// File I/O with errors that name the path and the system's reason. A missing file is
+// kInvalidArgument; other errors of the system (disk full, I/O error) are kUnsupported.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class FileReader {
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }  // when it was opened
-  // All of it, or kCorrupt where the file has become shorter.
+  // Reads all bytes, or throws kCorrupt if the file has become shorter.
   void read_at(uint64_t offset, void* to, size_t bytes) const;
 
  private:
@@ -38,7 +38,7 @@ class FileWriter {
 
   void write(const void* data, size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  // Waits until the disk has it (fsync).
+  // Flushes to disk (fsync).
   void finish();
 
  private:
@@ -46,10 +46,11 @@ class FileWriter {
   int fd_;
 };
 
-// The whole file; longer than `limit` is kCorrupt, so that a wrong file cannot fill the memory.
+// The whole file. A file longer than `limit` is kCorrupt, so that a wrong file cannot exhaust
+// memory.
 std::string read_file(const std::string& path, uint64_t limit = uint64_t{1} << 30);
 void write_file(const std::string& path, std::string_view text);
-// Makes renames and new names in a folder survive a power failure.
+// Flushes the entries of a folder to disk (fsync), so that renames survive a power failure.
 void sync_folder(const std::string& path);
 
 }  // namespace fleetx

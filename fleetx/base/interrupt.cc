@@ -5,17 +5,18 @@
 namespace fleetx {
 namespace {
 
-thread_local void (*question)() = nullptr;
+thread_local const InterruptCheck* innermost = nullptr;
 
 }  // namespace
 
-InterruptCheck::InterruptCheck(void (*check)()) : outer_(std::exchange(question, check)) {}
-InterruptCheck::~InterruptCheck() { question = outer_; }
+InterruptCheck::InterruptCheck(std::function<void()> check)
+    : check_(std::move(check)), outer_(std::exchange(innermost, this)) {}
+InterruptCheck::~InterruptCheck() { innermost = outer_; }
 
 void check_interrupt() {
-  if (question != nullptr) question();
+  if (innermost != nullptr) innermost->check_();
 }
 
-bool interruptible() { return question != nullptr; }
+bool interruptible() { return innermost != nullptr; }
 
 }  // namespace fleetx

@@ -30,10 +30,10 @@ class Reader {
     if (!value) return std::nullopt;
     int number = 0;
     const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
-    constexpr int kMost = 1 << 24;  // of ranks, ports, machines
+    constexpr int kMax = 1 << 24;  // of ranks, ports, machines
     check_arg(error == std::errc{} && end == value->data() + value->size() && number >= 0 &&
-                  number <= kMost,
-              "environment variable ", name, "='", *value, "' is not a number from 0 to ", kMost);
+                  number <= kMax,
+              "environment variable ", name, "='", *value, "' is not a number from 0 to ", kMax);
     return number;
   }
   std::string needed(std::string_view name, std::string_view why) const {
@@ -75,7 +75,7 @@ void check_rank(const JobEnv& job, std::string_view rank, std::string_view size)
             " must be less than ", size, "=", job.world);
 }
 
-// A worker knows its number; a server finds it by its address.
+// A worker has its rank in a variable; a server finds it by its address.
 void find_rank(const Reader& read, JobEnv& job) {
   if (job.role == JobRole::kWorker) {
     read.needed(job_var::kTrainerId, "it is the rank of this process");
@@ -97,7 +97,7 @@ void find_rank(const Reader& read, JobEnv& job) {
                       server ? job_var::kServerEndpoints : job_var::kHeterEndpoints);
 }
 
-// Which processes of its role share the machine, judged by their addresses.
+// The processes of its role on the same machine, by their addresses.
 void find_local_rank(const Reader& read, JobEnv& job) {
   std::vector<std::string> hosts;
   for (const std::string& other : job.worker_endpoints)
@@ -137,7 +137,7 @@ void read_paddle(const Reader& read, JobEnv& job) {
   find_local_rank(read, job);
 }
 
-// Names that mean rank, size, ... to the MPI that set them.
+// The variables of rank, size, ... of an MPI implementation.
 struct MpiNames {
   const char *rank, *size, *local_rank, *local_size, *job;
 };
@@ -155,7 +155,7 @@ void read_mpi(const Reader& read, const MpiNames& names, JobEnv& job) {
   check_rank(job, names.rank, names.size);
   job.local_rank = read.number(names.local_rank).value_or(job.rank);
   job.local_world = std::max(1, read.number(names.local_size).value_or(job.world));
-  // mpirun fills machines one after the other unless told otherwise.
+  // By default mpirun fills one machine after the other.
   job.nodes = (job.world + job.local_world - 1) / job.local_world;
   job.node = job.rank / job.local_world;
   if (const auto id = read.text(names.job)) job.job_id = "mpi-" + *id;
@@ -209,7 +209,7 @@ std::string_view to_string(JobRole role) {
 JobEnv JobEnv::from(const Lookup& lookup) {
   const Reader read(lookup);
   JobEnv job;
-  // The innermost starter wins: fleetrun may run under mpirun, mpirun under Slurm.
+  // The innermost launcher wins: fleetrun may run under mpirun, mpirun under Slurm.
   if (read.text(job_var::kTrainerEndpoints) || read.text(job_var::kServerEndpoints)) {
     read_paddle(read, job);
   } else if (read.text(kOpenMpi.rank)) {
@@ -217,7 +217,7 @@ JobEnv JobEnv::from(const Lookup& lookup) {
   } else if (read.text(kMpich.rank)) {
     read_mpi(read, kMpich, job);
   } else if (read.text("SLURM_PROCID") && read.text("SLURM_STEP_ID")) {
-    // Without a step it is the batch script itself, which runs once.
+    // Without a step this is the batch script itself, which runs once.
     read_slurm(read, job);
   } else {
     job.endpoint = "127.0.0.1:6170";
@@ -229,6 +229,11 @@ JobEnv JobEnv::from(const Lookup& lookup) {
   job.secret = read.text(job_var::kSecret).value_or("");
   job.listen_fd = read.number(job_var::kListenFd);
   job.restart = read.number(job_var::kRestart).value_or(0);
+  const bool without_servers = job.server_endpoints.empty() && job.heter_endpoints.empty();
+  if (job.started_by == StartedBy::kFleetrun && job.store.empty() && without_servers) {
+    job.started_by = StartedBy::kEndpoints;
+    meet_at_first_worker(job);
+  }
   return job;
 }
 
@@ -257,7 +262,7 @@ std::vector<std::string> split_list(std::string_view text) {
 
 namespace {
 
-constexpr size_t kMostHosts = 100'000;
+constexpr size_t kMaxHosts = 100'000;
 
 // The numbers of "01-03,7", with the zeros they were written with.
 std::vector<std::string> expand_ranges(const std::string& text, std::string_view whole) {
@@ -270,8 +275,8 @@ std::vector<std::string> expand_ranges(const std::string& text, std::string_view
     const auto a = std::from_chars(first.data(), first.data() + first.size(), from);
     const auto b = std::from_chars(last.data(), last.data() + last.size(), to);
     check_arg(a.ec == std::errc{} && b.ec == std::errc{} && a.ptr == first.data() + first.size() &&
-                  b.ptr == last.data() + last.size() && from <= to && to - from < kMostHosts &&
-                  numbers.size() + (to - from) < kMostHosts,
+                  b.ptr == last.data() + last.size() && from <= to && to - from < kMaxHosts &&
+                  numbers.size() + (to - from) < kMaxHosts,
               "host list '", whole, "': '", part, "' is no range of numbers");
     for (unsigned number = from; number <= to; ++number) {
       const std::string digits = std::to_string(number);
@@ -300,8 +305,8 @@ std::vector<std::string> expand_host_list(std::string_view text) {
       check_arg(close != std::string_view::npos, "host list '", text, "' has no ']' to its '['");
       const std::vector<std::string> numbers =
           expand_ranges(std::string(text.substr(i + 1, close - i - 1)), text);
-      check_arg(open.size() * numbers.size() + hosts.size() <= kMostHosts, "host list '", text,
-                "' has more than ", kMostHosts, " hosts");
+      check_arg(open.size() * numbers.size() + hosts.size() <= kMaxHosts, "host list '", text,
+                "' has more than ", kMaxHosts, " hosts");
       std::vector<std::string> longer;
       for (const std::string& host : open)
         for (const std::string& number : numbers) longer.push_back(host + number);
@@ -320,6 +325,12 @@ std::string secret_from(std::string_view text) {
   for (uint64_t part = 0; part < 4; ++part)
     hex << std::hex << std::setw(16) << std::setfill('0') << mix(stable_hash(text), part);
   return hex.str();
+}
+
+void meet_at_first_worker(JobEnv& job) {
+  if (job.store.empty()) job.store = job.worker_endpoints.at(0);
+  if (job.job_id == JobEnv{}.job_id)
+    job.job_id = "workers-" + secret_from(join(job.worker_endpoints, ",")).substr(0, 32);
 }
 
 std::map<std::string, std::string> whole_environment() {

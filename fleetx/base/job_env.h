@@ -1,11 +1,11 @@
-// The environment contract between whoever starts the processes of a job and the processes
-// themselves. `fleetrun` writes it (launch/), every process of a job reads it:
+// The environment variables by which a launcher passes rank and addresses to the processes of a
+// job. `fleetrun` sets them (launch/), every process of a job reads them:
 //
 //   const JobEnv job = JobEnv::from_environment();
 //   job.rank, job.world, job.endpoint, job.store
 //
-// A process that was started by mpirun (Open MPI, MPICH) or srun (Slurm) finds its rank there; one
-// that was started by nobody is rank 0 of 1.
+// A process started by mpirun (Open MPI, MPICH) or srun (Slurm) reads their variables; a process
+// without a launcher is rank 0 of 1.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,9 @@ enum class JobRole { kWorker, kServer, kHeterWorker };
 std::string_view to_string(JobRole role);  // worker, server, heter worker
 
 struct JobEnv {
-  enum class StartedBy { kNobody, kFleetrun, kMpi, kSlurm };
+  // kEndpoints: by a launcher that sets the PADDLE_* variables and keeps no store; the workers meet
+  // at the endpoint of the first one.
+  enum class StartedBy { kNobody, kFleetrun, kEndpoints, kMpi, kSlurm };
   // Returns nullopt for a variable that is unset or empty.
   using Lookup = std::function<std::optional<std::string>(std::string_view name)>;
 
@@ -37,17 +39,17 @@ struct JobEnv {
   std::string devices;             // slots of this process, "0" or "0,1"
   std::string job_id = "default";  // the same in all processes; unique per start under MPI, Slurm
   std::string store;               // ip:port of the rendezvous store; empty: there is none
-  std::string secret;              // hex; what a connection to a process of the job must prove
+  std::string secret;              // hex; authenticates connections between processes of the job
   std::optional<int> listen_fd;    // a socket already bound to `endpoint`: call listen() on it
   int restart = 0;                 // how often the job was restarted before
 
-  // What contradicts itself or lacks a part is kInvalidArgument that names the variable.
+  // Inconsistent or incomplete variables are kInvalidArgument; the error names them.
   static JobEnv from(const Lookup& lookup);
   static JobEnv from_environment();
 };
 
-// For paths that all workers are given alike and each writes to: `before` and this worker's rank
-// where the job has several, else "".
+// A suffix for paths that each worker writes to: `before` and this worker's rank if the job has
+// several workers, else "".
 std::string suffix_of_worker(std::string_view before);
 
 // "n[01-03,7],login" (as in SLURM_JOB_NODELIST) to n01 n02 n03 n7 login.
@@ -55,14 +57,18 @@ std::vector<std::string> expand_host_list(std::string_view text);
 
 std::vector<std::string> split_list(std::string_view text);  // "a, b" to a b; "" to nothing
 
-// 64 hex digits that follow from a text, for a job whose processes cannot be told a secret: keeps
-// other jobs out by mistake, but nobody who knows the text.
+// 64 hex digits derived from a text, for jobs without a shared secret. Protects from connections of
+// other jobs by mistake, but not from anyone who knows the text.
 std::string secret_from(std::string_view text);
 
-// All variables of this process, to hand them to another one.
+// For workers that know nothing but their endpoints: they meet at the first one, and what tells
+// their job from others follows from all of them. A store or name that the job has is kept.
+void meet_at_first_worker(JobEnv& job);
+
+// All environment variables of this process, to pass them on.
 std::map<std::string, std::string> whole_environment();
 
-// The names of the contract, so that writer and reader cannot differ.
+// The names of the variables, shared by writer and reader.
 namespace job_var {
 inline constexpr const char* kTrainerId = "PADDLE_TRAINER_ID";
 inline constexpr const char* kCurrentEndpoint = "PADDLE_CURRENT_ENDPOINT";

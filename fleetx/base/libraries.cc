@@ -15,7 +15,7 @@ std::vector<Library>& registered() {
   return list;
 }
 
-const RegisterLibrary openmp({"OpenMP", std::to_string(_OPENMP), "threads"});
+const RegisterLibrary openmp({"OpenMP", std::to_string(_OPENMP), "oneDNN's threads"});
 const RegisterLibrary spdlog({"spdlog",
                               str(SPDLOG_VER_MAJOR, ".", SPDLOG_VER_MINOR, ".", SPDLOG_VER_PATCH),
                               "log lines"});

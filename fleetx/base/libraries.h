@@ -1,5 +1,5 @@
-// The libraries FleetX stands on, for `fleetx doctor`. Each folder that uses one registers it in
-// its own libraries.cc, so that nobody else has to see its headers.
+// The third-party libraries, for `fleetx doctor`. Each folder registers those it uses in its own
+// libraries.cc, so that no other folder includes their headers.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace fleetx {
 
 struct Library {
   std::string name;
-  std::string version;  // of the one that is loaded, where the library can tell
+  std::string version;  // of the loaded library, if it has a version function
   std::string purpose;
 };
 

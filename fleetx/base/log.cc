@@ -53,7 +53,7 @@ std::string_view name_of(Level level) {
 
 bool enabled(Level level) { return logger().should_log(to_spdlog(level)); }
 
-void write(Level level, std::string_view who, const std::string& message) {
+void write(Level level, std::string_view component, const std::string& message) {
   const auto now = std::chrono::system_clock::now();
   const auto since = now.time_since_epoch();
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(since).count() % 1000;
@@ -62,7 +62,7 @@ void write(Level level, std::string_view who, const std::string& message) {
   localtime_r(&seconds, &local);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local);
-  logger().log(to_spdlog(level), "{} {},{:03d} {}] {}", name_of(level), stamp, millis, who,
+  logger().log(to_spdlog(level), "{} {},{:03d} {}] {}", name_of(level), stamp, millis, component,
                message);
   logger().flush();
 }

@@ -11,23 +11,23 @@ namespace fleetx::log {
 enum class Level { kDebug, kInfo, kWarning, kError };
 
 bool enabled(Level level);
-void write(Level level, std::string_view who, const std::string& message);
+void write(Level level, std::string_view component, const std::string& message);
 
 template <class... P>
-void debug(std::string_view who, const P&... parts) {
-  if (enabled(Level::kDebug)) write(Level::kDebug, who, str(parts...));
+void debug(std::string_view component, const P&... parts) {
+  if (enabled(Level::kDebug)) write(Level::kDebug, component, str(parts...));
 }
 template <class... P>
-void info(std::string_view who, const P&... parts) {
-  if (enabled(Level::kInfo)) write(Level::kInfo, who, str(parts...));
+void info(std::string_view component, const P&... parts) {
+  if (enabled(Level::kInfo)) write(Level::kInfo, component, str(parts...));
 }
 template <class... P>
-void warning(std::string_view who, const P&... parts) {
-  if (enabled(Level::kWarning)) write(Level::kWarning, who, str(parts...));
+void warning(std::string_view component, const P&... parts) {
+  if (enabled(Level::kWarning)) write(Level::kWarning, component, str(parts...));
 }
 template <class... P>
-void error(std::string_view who, const P&... parts) {
-  if (enabled(Level::kError)) write(Level::kError, who, str(parts...));
+void error(std::string_view component, const P&... parts) {
+  if (enabled(Level::kError)) write(Level::kError, component, str(parts...));
 }
 
 }  // namespace fleetx::log

@@ -39,19 +39,55 @@ Mesh::Place Mesh::place(std::string_view axis) const {
        str("the mesh has no axis '", axis, "'; its axes are: ", join(known, ", ")));
 }
 
-int Mesh::size(std::string_view axis) const { return place(axis).size; }
-
-int Mesh::coordinate(std::string_view axis) const {
-  const Place p = place(axis);
-  return rank_ / p.stride % p.size;
+std::vector<std::string> Mesh::axes_of(std::string_view group) {
+  std::vector<std::string> axes;
+  for (;;) {
+    const size_t plus = group.find('+');
+    axes.emplace_back(group.substr(0, plus));
+    if (plus == std::string_view::npos) return axes;
+    group.remove_prefix(plus + 1);
+  }
 }
 
-std::vector<int> Mesh::group(std::string_view axis) const {
-  const Place p = place(axis);
-  const int first = rank_ - rank_ / p.stride % p.size * p.stride;
-  std::vector<int> ranks;
-  for (int i = 0; i < p.size; ++i) ranks.push_back(first + i * p.stride);
+int Mesh::size(std::string_view group) const {
+  int n = 1;
+  for (const std::string& axis : axes_of(group)) n *= place(axis).size;
+  return n;
+}
+
+int Mesh::coordinate(std::string_view group) const {
+  int at = 0;
+  for (const std::string& axis : axes_of(group)) {
+    const Place p = place(axis);
+    at = at * p.size + rank_ / p.stride % p.size;
+  }
+  return at;
+}
+
+std::vector<int> Mesh::group(std::string_view group) const {
+  std::vector<int> ranks{rank_};
+  for (const std::string& axis : axes_of(group)) {
+    const Place p = place(axis);
+    std::vector<int> more;
+    for (const int rank : ranks) {
+      const int first = rank - rank / p.stride % p.size * p.stride;
+      for (int i = 0; i < p.size; ++i) more.push_back(first + i * p.stride);
+    }
+    ranks = std::move(more);
+  }
   return ranks;
+}
+
+Mesh mesh_of(const Degrees& degrees, int workers, int rank) {
+  Degrees d = degrees;
+  for (const auto& [name, degree] : {std::pair{"sharding", d.sharding}, {"pp", d.pp}, {"mp", d.mp}})
+    check_arg(degree >= 1, "mesh: the degree of '", name, "' is ", degree, "; must be at least 1");
+  const int64_t others = int64_t{1} * d.sharding * d.pp * d.mp;
+  if (d.dp == -1) d.dp = static_cast<int>(workers / others);
+  check_arg(d.dp >= 1 && others * d.dp == workers, "mesh: the degrees pp ", d.pp, " x sharding ",
+            d.sharding, " x dp ", degrees.dp, " x mp ", d.mp, " do not multiply to the ", workers,
+            " workers of the job", degrees.dp == -1 ? " (dp -1: as many as are left)" : "");
+  return Mesh({{"pp", d.pp}, {"sharding", d.sharding}, {"dp", d.dp}, {"mp", d.mp}}, rank);
 }
 
 }  // namespace fleetx

@@ -1,4 +1,4 @@
-// Names and other short texts: help for a user who mistyped one, and what files can hold.
+// Helpers for names and other short texts.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace fleetx {
 
-// Up to three of `known` that are close to `name`, as "; did you mean 'a', 'b'?", or "" where none
+// Up to three of `known` that are close to `name`, as "; did you mean 'a', 'b'?", or "" if none
 // is close.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& known);
-// Files keep texts as UTF-8 and their readers insist on it.
+// Files store texts as UTF-8, and their readers require it.
 bool is_utf8(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 

@@ -26,7 +26,7 @@ class Shape {
   void push_back(int64_t d) { dims_.push_back(d); }
 
   bool known() const;
-  // Product of all; 1 for a scalar []. Too large for a number: the largest number.
+  // Product of all; 1 for a scalar []. Saturates on overflow.
   int64_t numel() const { return numel(0, rank()); }
   int64_t numel(int begin, int end) const;  // product of dims [begin, end)
   bool operator==(const Shape&) const = default;

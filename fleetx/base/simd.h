@@ -1,5 +1,5 @@
-// Run-time choice of the vector width for plain loops. The body is compiled three times and the
-// CPU's version runs:
+// Run-time dispatch of plain loops by instruction set. The body is compiled three times, and the
+// best version for this CPU runs:
 //
 //   vectorized([=] { for (int64_t i = 0; i < n; ++i) y[i] = alpha * x[i]; });
 //
@@ -13,7 +13,7 @@
 
 namespace fleetx {
 
-// The level for own loops, read once.
+// The instruction set for these loops, read once.
 inline cpu::Isa vector_isa() {
   static const cpu::Isa isa = cpu::best_isa();
   return isa;

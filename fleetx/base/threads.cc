@@ -1,13 +1,17 @@
 #include "fleetx/base/threads.h"
 
 #include <immintrin.h>
+#include <omp.h>
 #include <sched.h>
 
 #include <atomic>
+#include <charconv>
+#include <cmath>
 #include <fstream>
 #include <set>
 #include <string>
 
+#include "fleetx/base/cgroup.h"
 #include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
 
@@ -24,6 +28,13 @@ std::string topology(int cpu, const char* file) {
   std::string line;
   std::getline(in, line);
   return line;
+}
+
+std::string one_decimal(double value) {
+  char text[32];
+  const auto [end, error] =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, 1);
+  return error == std::errc{} ? std::string(text, end) : "?";
 }
 
 }  // namespace
@@ -50,7 +61,12 @@ int default_threads() {
       return *n;
     }
   }
-  return physical_cores();
+  return threads_within(physical_cores(), cgroup::cpu_quota());
+}
+
+int threads_within(int cores, double quota) {
+  if (quota <= 0 || quota >= cores) return cores;
+  return std::max(1, static_cast<int>(std::floor(quota + 0.5)));
 }
 
 int num_threads() {
@@ -65,20 +81,25 @@ void set_num_threads(int threads) {
   check_arg(threads >= 1 && threads <= 1024, "number of threads is ", threads,
             "; must be between 1 and 1024");
   current().store(threads);
+  tell_openmp();
+}
+
+std::string describe_threads() {
+  const int threads = num_threads(), cores = physical_cores();
+  const double quota = cgroup::cpu_quota();
+  return str(threads, threads == 1 ? " compute thread on " : " compute threads on ", cores,
+             cores == 1 ? " physical core" : " physical cores",
+             quota > 0 && quota < cores ? str(" (cgroup quota ", one_decimal(quota), ")") : "");
+}
+
+void tell_openmp() {
   omp_set_dynamic(0);
-  omp_set_num_threads(threads);
+  omp_set_num_threads(num_threads());
 }
 
 void flush_denormals() {
   _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
   _mm_setcsr(_mm_getcsr() | 0x0040u);  // denormals are zero
-}
-
-void flush_denormals_everywhere() {
-  flush_denormals();
-  const int threads = num_threads();
-#pragma omp parallel num_threads(threads)
-  flush_denormals();
 }
 
 }  // namespace fleetx

@@ -66,6 +66,20 @@ TEST(JobEnv, CollectiveWorker) {
   EXPECT_EQ(job.restart, 1);
 }
 
+TEST(JobEnv, WithoutAStoreTheWorkersMeetAtTheFirstEndpoint) {
+  const JobEnv job = read(kCollective);
+  EXPECT_EQ(job.started_by, StartedBy::kEndpoints);
+  EXPECT_EQ(job.store, "10.0.0.1:6070");
+  // The same on all workers, another one for other endpoints; a given name is kept.
+  const JobEnv first = read(with(
+      kCollective, {{"PADDLE_TRAINER_ID", "0"}, {"PADDLE_CURRENT_ENDPOINT", "10.0.0.1:6070"}}));
+  EXPECT_EQ(job.job_id, first.job_id);
+  EXPECT_NE(job.job_id, read({{"PADDLE_TRAINER_ID", "0"},
+                              {"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:6070,10.0.0.2:6070"}})
+                            .job_id);
+  EXPECT_EQ(read(with(kCollective, {{"FLEETX_JOB_ID", "night"}})).job_id, "night");
+}
+
 TEST(JobEnv, ServerFindsItsNumberByItsAddress) {
   const Variables server{{"TRAINING_ROLE", "PSERVER"},
                          {"PADDLE_PSERVERS_IP_PORT_LIST", "10.0.0.1:6170,10.0.0.2:6171"},

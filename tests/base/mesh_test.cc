@@ -40,6 +40,35 @@ TEST(Mesh, GroupsOfAnAxisPartitionTheRanks) {
   }
 }
 
+TEST(Mesh, AxesTogetherAreNamedWithPlus) {
+  const Mesh mesh({{"pp", 2}, {"dp", 2}, {"mp", 2}}, 5);  // pp=1, dp=0, mp=1
+  EXPECT_EQ(mesh.size("dp+mp"), 4);
+  EXPECT_EQ(mesh.coordinate("dp+mp"), 1);
+  EXPECT_EQ(mesh.coordinate("mp+dp"), 2);
+  EXPECT_EQ(mesh.group("dp+mp"), (Ranks{4, 5, 6, 7}));
+  EXPECT_EQ(mesh.group("pp+mp"), (Ranks{0, 1, 4, 5}));
+  EXPECT_EQ(mesh.group("pp+mp")[static_cast<size_t>(mesh.coordinate("pp+mp"))], 5);
+  EXPECT_THROW(mesh.group("dp+sp"), Error);
+}
+
+TEST(Mesh, DegreesMakeTheMeshOfAJob) {
+  const Mesh mesh = mesh_of({.pp = 2, .mp = 2}, 8, 7);
+  EXPECT_EQ(mesh.size("dp"), 2);
+  EXPECT_EQ(mesh.size("sharding"), 1);
+  EXPECT_EQ(mesh.group("mp"), (Ranks{6, 7}));
+  EXPECT_EQ(mesh.group("dp"), (Ranks{5, 7}));
+  EXPECT_EQ(mesh.group("pp"), (Ranks{3, 7}));
+  for (const Degrees& wrong :
+       {Degrees{.dp = 3}, Degrees{.mp = 3}, Degrees{.pp = 0}, Degrees{.dp = 0}, Degrees{.mp = 16}})
+    EXPECT_THROW(mesh_of(wrong, 8, 0), Error);
+  try {
+    mesh_of({.dp = 3, .mp = 2}, 8, 0);
+  } catch (const Error& e) {
+    for (const char* part : {"dp 3", "mp 2", "pp 1", "sharding 1", "8 workers"})
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+  }
+}
+
 TEST(Mesh, RefusesNonsense) {
   EXPECT_THROW(Mesh({{"dp", 0}}, 0), Error);
   EXPECT_THROW(Mesh({{"dp", 2}}, 2), Error);
