@@ -6,7 +6,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/names.h"
-#include "fleetx/comm/glance.h"
+#include "fleetx/comm/interruptible_wait.h"
 
 namespace fleetx::comm {
 
@@ -94,10 +94,10 @@ void Communicator::check(const Call& c) const {
             ": memory is null");
 }
 
-// What ends otherwise than by an Error was ended by the user: the others hear it at once, instead
-// of waiting for a rank that has gone its own way.
+// An exception other than Error is an interrupt by the user. It is published at once, so that the
+// other ranks do not wait for this one.
 template <class Fn>
-void Communicator::telling_the_others(const Fn& fn) {
+void Communicator::publish_interrupts(const Fn& fn) {
   try {
     fn();
   } catch (const Error&) {
@@ -110,27 +110,27 @@ void Communicator::telling_the_others(const Fn& fn) {
 
 void Communicator::wait_for(const Work& work) {
   if (!interruptible()) return work.wait();
-  telling_the_others([&] {
-    while (!work.wait_for(kGlance)) check_interrupt();
+  publish_interrupts([&] {
+    while (!work.wait_for(kInterruptPeriod)) check_interrupt();
   });
 }
 
 void Communicator::run(const Call& call) {
   check(call);
   if (can_be_interrupted() || !interruptible())
-    return telling_the_others([&] { lane_.run([&] { execute(call, next_number_++, step_); }); });
+    return publish_interrupts([&] { queue_.run([&] { execute(call, next_number_++, step_); }); });
   const Work work = start(call);
   try {
     wait_for(work);
   } catch (...) {
-    settle(work);  // the memory of the call is the caller's
+    settle(work);  // the caller owns the memory of the call
     throw;
   }
 }
 
 Work Communicator::start(const Call& call) {
   check(call);
-  return lane_.start([this, call, step = step_.load()] { execute(call, next_number_++, step); });
+  return queue_.start([this, call, step = step_.load()] { execute(call, next_number_++, step); });
 }
 
 int64_t Communicator::post(const Call& call) {
@@ -156,7 +156,7 @@ void Communicator::settle(const Work& work) noexcept {
   try {
     work.wait();
   } catch (const std::exception&) {
-    // Whoever gave up has an error of his own, and the group says this one again.
+    // The caller has an error of its own, and later calls on the group repeat this one.
   }
 }
 
@@ -170,23 +170,23 @@ void Communicator::settle() noexcept {
 }
 
 void Communicator::execute(const Call& call, int64_t number, int64_t step) {
-  if (dead_)
+  if (broken_)
     fail(Error::Kind::kComm, str(to_string(call), " on rank ", rank_,
-                                 ": this group is dead and must be made anew, since ", *dead_));
+                                 ": this group is broken and must be rebuilt: ", *broken_));
   const auto begin = Clock::now();
   const Milliseconds timeout = call.timeout > Milliseconds::zero() ? call.timeout : timeout_;
-  // Time for the store to find out who is to blame, so that all is said within the deadline.
+  // Leaves the store time to find the rank that hangs, so that the error comes by the deadline.
   const Milliseconds reserve = store_ ? std::min(timeout / 4, Milliseconds(500)) : Milliseconds(0);
   try {
-    throw_if_store_failed();  // who comes too late must not go on where the others have given up
+    throw_if_store_failed();  // a late rank must not start a call that its peers have given up
     perform(call, begin + timeout - reserve);
   } catch (const PeerFailure& peer) {
-    die(peer, call, number, step, begin);
+    fail_call(peer, call, number, step, begin);
   }
 }
 
-void Communicator::die(const PeerFailure& peer, const Call& call, int64_t number, int64_t step,
-                       Clock::time_point begin) {
+void Communicator::fail_call(const PeerFailure& peer, const Call& call, int64_t number,
+                             int64_t step, Clock::time_point begin) {
   Failure failure = peer.failure;
   if (store_) {
     if (const auto known = store_->failure()) {
@@ -202,7 +202,7 @@ void Communicator::die(const PeerFailure& peer, const Call& call, int64_t number
           ", on rank ", members_[static_cast<size_t>(rank_)].rank, " (host ",
           members_[static_cast<size_t>(rank_)].host, ", backend ", backend(),
           "): ", to_string(failure), "; after ", seconds_since(begin), " s");
-  dead_ = message;
+  broken_ = message;
   fail(failure.hangs ? Error::Kind::kTimeout : Error::Kind::kComm, message);
 }
 
@@ -254,25 +254,25 @@ void Communicator::recv(void* data, int64_t count, DType dtype, int from, int ta
 void Communicator::barrier() { run(Call::barrier()); }
 
 std::unique_ptr<Communicator> Communicator::group(const std::vector<int>& ranks) {
-  Some some{.ranks = ranks, .members = {}, .own = -1, .name = {}};
+  Subgroup subgroup{.ranks = ranks, .members = {}, .own = -1, .name = {}};
   std::vector<std::string> names;
   for (const int r : ranks) {
     check_arg(r >= 0 && r < size(), "group: rank ", r, " of a group of ", size());
     check_arg(std::count(ranks.begin(), ranks.end(), r) == 1, "group: rank ", r, " twice");
-    if (r == rank_) some.own = static_cast<int>(some.members.size());
-    some.members.push_back(members_[static_cast<size_t>(r)]);
-    names.push_back(std::to_string(some.members.back().rank));
+    if (r == rank_) subgroup.own = static_cast<int>(subgroup.members.size());
+    subgroup.members.push_back(members_[static_cast<size_t>(r)]);
+    names.push_back(std::to_string(subgroup.members.back().rank));
   }
-  check_arg(some.own >= 0, "group: rank ", rank_, " makes a group that it is not in");
+  check_arg(subgroup.own >= 0, "group: rank ", rank_, " is not in the group that it makes");
   const std::string name = join(names, "-");
   std::unique_ptr<Communicator> made;
-  lane_.run([&] {  // after the calls that were started: the others may be in them
+  queue_.run([&] {  // after the calls in flight: peers may still be in them
     int times = 0;
     for (auto& [known, count] : groups_made_)
       if (known == name) times = ++count;
     if (times == 0) groups_made_.emplace_back(name, 0);
-    some.name = str(name, "#", times);
-    made = make_group(some);
+    subgroup.name = str(name, "#", times);
+    made = make_group(subgroup);
   });
   return made;
 }

@@ -1,4 +1,4 @@
-// Every blocking call of comm ends at a point in time, so that nothing waits for ever.
+// Every blocking call of comm has a deadline, so that nothing waits for ever.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ using Deadline = Clock::time_point;
 
 inline Deadline after(Milliseconds time) { return Clock::now() + time; }
 
-// What poll() and epoll_wait() take: rounded up, so that nobody wakes just before the end.
+// The timeout of poll() and epoll_wait(): rounded up, so that they do not return just before the
+// deadline.
 inline int left_ms(Deadline deadline) {
   const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<decltype(left)>(left, 0, 3'600'000));

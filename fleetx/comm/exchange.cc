@@ -9,12 +9,12 @@
 namespace fleetx::comm {
 namespace {
 
-// Vectors up to this size go whole to everybody: one round instead of two.
+// Vectors up to this size are sent whole to every peer: one round trip instead of two.
 constexpr size_t kSmallBytes = 4096;
-// What goes at a time; bounds the memory for what others send.
-constexpr size_t kPieceBytes = size_t{16} << 20;
-// Messages that nobody has received yet; a sender waits only beyond it.
-constexpr size_t kMostLetterBytes = size_t{256} << 20;
+// Larger vectors go in chunks, which bounds the receive buffers.
+constexpr size_t kChunkBytes = size_t{16} << 20;
+// Limit of buffered sends that have not been received; beyond it a sender waits.
+constexpr size_t kMaxPendingBytes = size_t{256} << 20;
 constexpr uint64_t kCollective = uint64_t{1} << 47;
 
 int64_t share_begin(int64_t count, int rank, int size) { return count * rank / size; }
@@ -60,14 +60,14 @@ void Exchange::reduce_share(const Call& c, const char* own, const char* theirs, 
 void Exchange::all_reduce(const Call& c, Deadline deadline) {
   const size_t item = size_of(c.dtype);
   if (static_cast<size_t>(c.count) * item <= kSmallBytes) return all_reduce_small(c, deadline);
-  const auto piece = static_cast<int64_t>(kPieceBytes / item);
-  for (int64_t begin = 0; begin < c.count; begin += piece)
-    all_reduce_piece(c, static_cast<char*>(c.out) + static_cast<size_t>(begin) * item,
-                     std::min(piece, c.count - begin), deadline);
+  const auto chunk = static_cast<int64_t>(kChunkBytes / item);
+  for (int64_t begin = 0; begin < c.count; begin += chunk)
+    all_reduce_chunk(c, static_cast<char*>(c.out) + static_cast<size_t>(begin) * item,
+                     std::min(chunk, c.count - begin), deadline);
 }
 
 template <class From>
-void Exchange::swap_with_others(size_t bytes, const From& from, Deadline deadline) {
+void Exchange::exchange_with_peers(size_t bytes, const From& from, Deadline deadline) {
   scratch_.resize(bytes * static_cast<size_t>(size()));
   const uint64_t label = next_label();
   Transfers transfers;
@@ -83,12 +83,12 @@ void Exchange::swap_with_others(size_t bytes, const From& from, Deadline deadlin
 
 void Exchange::all_reduce_small(const Call& c, Deadline deadline) {
   const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
-  swap_with_others(
+  exchange_with_peers(
       bytes, [&](int) { return c.in; }, deadline);
   reduce_share(c, static_cast<const char*>(c.in), scratch_.data(), c.out, c.count);
 }
 
-void Exchange::all_reduce_piece(const Call& c, char* data, int64_t count, Deadline deadline) {
+void Exchange::all_reduce_chunk(const Call& c, char* data, int64_t count, Deadline deadline) {
   const size_t item = size_of(c.dtype);
   const auto begin = [&](int r) { return share_begin(count, r, size()); };
   const auto share = [&](int r) { return data + static_cast<size_t>(begin(r)) * item; };
@@ -123,7 +123,7 @@ void Exchange::reduce_scatter(const Call& c, Deadline deadline) {
   const auto part = [&](int r) {
     return static_cast<const char*>(c.in) + static_cast<size_t>(r) * bytes;
   };
-  swap_with_others(bytes, part, deadline);
+  exchange_with_peers(bytes, part, deadline);
   reduce_share(c, part(rank()), scratch_.data(), c.out, c.count);
 }
 
@@ -141,7 +141,7 @@ void Exchange::all_gather(const Call& c, Deadline deadline) {
   wait_all(transfers, deadline);
 }
 
-// A binomial tree: whoever has it passes it on, so all have it after log2(n) rounds.
+// A binomial tree: log2(n) rounds.
 void Exchange::broadcast(const Call& c, Deadline deadline) {
   const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
   const int place = (rank() - c.peer + size()) % size();
@@ -190,7 +190,7 @@ void Exchange::all_to_all(const Call& c, Deadline deadline) {
   wait_all(transfers, deadline);
 }
 
-// Dissemination: in round k everybody tells the one 2^k further.
+// Dissemination barrier: in round k every rank notifies the rank 2^k further.
 void Exchange::barrier(Deadline deadline) {
   for (int distance = 1; distance < size(); distance *= 2) {
     const uint64_t label = next_label();
@@ -204,23 +204,23 @@ void Exchange::barrier(Deadline deadline) {
 
 void Exchange::send(const Call& c, Deadline deadline) {
   const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
-  while (!letters_.empty() && letter_bytes_ + bytes > kMostLetterBytes) {
-    letters_.front().transfer->wait(deadline);
-    letter_bytes_ -= letters_.front().bytes->size();
-    letters_.pop_front();
+  while (!pending_sends_.empty() && pending_bytes_ + bytes > kMaxPendingBytes) {
+    pending_sends_.front().transfer->wait(deadline);
+    pending_bytes_ -= pending_sends_.front().bytes->size();
+    pending_sends_.pop_front();
   }
   auto copied = std::make_unique<std::string>(static_cast<const char*>(c.in), bytes);
   auto transfer = post_send(c.peer, static_cast<uint64_t>(c.tag), copied->data(), bytes);
-  letters_.push_back({std::move(copied), std::move(transfer)});
-  letter_bytes_ += bytes;
+  pending_sends_.push_back({std::move(copied), std::move(transfer)});
+  pending_bytes_ += bytes;
 }
 
-void Exchange::finish_letters(Deadline deadline) noexcept {
+void Exchange::finish_pending_sends(Deadline deadline) noexcept {
   try {
-    for (Letter& letter : letters_) letter.transfer->wait(deadline);
-  } catch (...) {  // nobody will take them
+    for (PendingSend& pending : pending_sends_) pending.transfer->wait(deadline);
+  } catch (...) {  // the peer is gone
   }
-  letters_.clear();
+  pending_sends_.clear();
 }
 
 }  // namespace fleetx::comm

@@ -15,8 +15,8 @@
 namespace fleetx::comm {
 namespace {
 
-// Gloo writes what it has to say (its machine's name, the addresses of all its sockets) under keys
-// that end in the rank, and reads everybody's: one gather does both.
+// Gloo sets keys that end in the rank (host name, socket addresses) and reads those of all ranks:
+// one gather does both.
 class GatheringStore final : public gloo::rendezvous::Store {
  public:
   GatheringStore(StoreClient& store, std::string name, int rank, int size, Milliseconds timeout)
@@ -46,8 +46,8 @@ class GatheringStore final : public gloo::rendezvous::Store {
   std::map<std::string, std::vector<std::string>> all_;
 };
 
-// Gloo writes to its sockets without asking that a lost peer be an error instead of a signal that
-// ends the program. A handler of the program stays.
+// Gloo writes to its sockets without MSG_NOSIGNAL: a lost peer would end the program by SIGPIPE. A
+// handler of the program is kept.
 void ignore_sigpipe() {
   struct sigaction now {};
   sigaction(SIGPIPE, nullptr, &now);
@@ -56,7 +56,7 @@ void ignore_sigpipe() {
 
 using GlooBuffer = gloo::transport::UnboundBuffer;
 
-// The connections of a process to all others; shared by the groups it is in.
+// The connections of a process to all peers; shared by its groups.
 class Mesh {
  public:
   Mesh(int rank, int size, StoreClient& store, const std::string& interface, Milliseconds timeout)
@@ -68,7 +68,7 @@ class Mesh {
     context_.setTimeout(timeout);
     GatheringStore gathering(store, "gloo/", rank, size, timeout);
     context_.connectFullMesh(gathering, device);
-    // What waits is told to stop: a failure elsewhere does not end a wait for a rank that lives.
+    // Gloo does not end a wait for a live rank when another rank fails: abort all waits.
     watch_ = store.on_failure([this](const Failure&) { abort(); });
   }
   ~Mesh() { watch_.reset(); }
@@ -112,8 +112,8 @@ class Gloo final : public Exchange {
         places_(std::move(places)),
         id_(id) {}
   ~Gloo() override {
-    stop_lane();
-    finish_letters(after(Milliseconds(2'000)));
+    stop_queue();
+    finish_pending_sends(after(Milliseconds(2'000)));
   }
 
   std::string_view backend() const override { return "gloo"; }
@@ -163,11 +163,11 @@ class Gloo final : public Exchange {
   };
   friend class OneTransfer;
 
-  // A connection ends when its process does, but also when that process gave up because of a third
-  // one. The store knows; it hears of a death at the same moment as we do.
+  // A connection ends when its process dies, but also when that process stopped because of a third
+  // one. The store learns of a death at the same time as we do: give it a moment.
   [[noreturn]] void lost(int peer, const std::string& why) const {
-    const Deadline patience = after(Milliseconds(500));
-    while (!store()->failed() && Clock::now() < patience)
+    const Deadline deadline = after(Milliseconds(500));
+    while (!store()->failed() && Clock::now() < deadline)
       std::this_thread::sleep_for(Milliseconds(5));
     throw_if_store_failed();
     fail_gone(peer, "closed its connection (" + why + ")");
@@ -188,18 +188,19 @@ class Gloo final : public Exchange {
     return t;
   }
 
-  std::unique_ptr<Communicator> make_group(const Some& some) override {
+  std::unique_ptr<Communicator> make_group(const Subgroup& subgroup) override {
     std::vector<int> places;
-    for (const int r : some.ranks) places.push_back(places_[static_cast<size_t>(r)]);
-    // A number that no other group of the job has tells its messages apart.
-    const std::string key = str("gloo/", id_, "/", some.name);
-    if (some.own == 0) store()->set(key, std::to_string(store()->add("gloo/groups", 1)));
+    for (const int r : subgroup.ranks) places.push_back(places_[static_cast<size_t>(r)]);
+    // A number that is unique in the job separates the messages of the groups.
+    const std::string key = str("gloo/", id_, "/", subgroup.name);
+    if (subgroup.own == 0) store()->set(key, std::to_string(store()->add("gloo/groups", 1)));
     const uint64_t id = std::stoull(store()->get(key, timeout()));
-    check_arg(id < kMostGroups, "gloo: more than ", kMostGroups, " groups in one job");
-    return std::make_unique<Gloo>(some.own, some.members, store(), timeout(), mesh_, places, id);
+    check_arg(id < kMaxGroups, "gloo: more than ", kMaxGroups, " groups in one job");
+    return std::make_unique<Gloo>(subgroup.own, subgroup.members, store(), timeout(), mesh_, places,
+                                  id);
   }
 
-  static constexpr uint64_t kMostGroups = 1 << 15;
+  static constexpr uint64_t kMaxGroups = 1 << 15;
   std::shared_ptr<Mesh> mesh_;
   std::vector<int> places_;
   uint64_t id_;
@@ -222,7 +223,7 @@ std::unique_ptr<Communicator> make_gloo(int rank, const std::vector<Member>& mem
     } catch (const std::exception& e) {
       fail(Error::Kind::kComm,
            str("gloo: rank ", rank, " on host ", members[static_cast<size_t>(rank)].host,
-               " cannot connect to the others over '", interface, "': ", e.what()));
+               " cannot connect to its peers over '", interface, "': ", e.what()));
     }
   }
   return std::make_unique<Gloo>(rank, members, std::move(store), timeout, std::move(mesh), places,

@@ -1,5 +1,5 @@
-// Backend gloo: TCP between hosts. Gloo moves the bytes; what is sent to whom, in which order it is
-// reduced and how a failure spreads is ours.
+// Backend gloo: TCP between hosts. Gloo moves the bytes; the algorithms (exchange.h), the order of
+// reductions and the propagation of failures are ours.
 #pragma once
 
 #include "fleetx/comm/communicator.h"

@@ -18,13 +18,18 @@ void Groups::add(const std::string& name, std::shared_ptr<Communicator> group) {
   FLEETX_CHECK(groups_.emplace(name, std::move(group)).second, "two groups are named '", name, "'");
 }
 
-Communicator& Groups::at(std::string_view name) const {
+Communicator* Groups::find(std::string_view name) const {
   const auto it = groups_.find(name);
-  if (it != groups_.end()) return *it->second;
+  return it == groups_.end() ? nullptr : it->second.get();
+}
+
+Communicator& Groups::at(std::string_view name, std::string_view where) const {
+  if (Communicator* found = find(name)) return *found;
   std::vector<std::string> known;
   for (const auto& [other, group] : groups_) known.push_back(other);
   fail(Error::Kind::kInvalidArgument,
-       str("the program computes with the group of workers '", name, "', and this process is in ",
+       str(where, "the program computes with the group of workers '", name,
+           "', and this process is in ",
            known.empty() ? "none: call fleet::init first" : "these: " + join(known, ", ")));
 }
 

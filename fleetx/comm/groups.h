@@ -19,8 +19,9 @@ namespace fleetx::comm {
 class Groups {
  public:
   void add(const std::string& name, std::shared_ptr<Communicator> group);
-  // Unknown: kInvalidArgument that says how groups come to be.
-  Communicator& at(std::string_view name) const;
+  Communicator* find(std::string_view name) const;  // null: there is none
+  // Unknown: kInvalidArgument that begins with `where` and says how groups come to be.
+  Communicator& at(std::string_view name, std::string_view where = "") const;
 
  private:
   std::map<std::string, std::shared_ptr<Communicator>, std::less<>> groups_;

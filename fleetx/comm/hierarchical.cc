@@ -7,10 +7,10 @@
 
 namespace fleetx::comm {
 
-// Reductions keep the order of the ranks: a host's first rank adds the sum of all ranks before it
-// (from the host before) to its own vector, the host adds the rest, and so on to the last host,
-// from which the result goes back. In pieces, so that all links work at the same time. That order
-// exists where hosts hold consecutive ranks; where they do not, the vectors go flat.
+// Reductions keep the order of the ranks. The first rank of a host (its leader) receives the sum of
+// all ranks before it from the previous host and adds its own vector; the host adds the rest; the
+// last host sends the result back. This is pipelined in chunks, so that all links are busy. It
+// needs hosts with consecutive ranks; otherwise the flat group does the reduction.
 class Hierarchical final : public Communicator {
  public:
   Hierarchical(int rank, std::vector<int> host_of, std::unique_ptr<Communicator> host,
@@ -30,14 +30,14 @@ class Hierarchical final : public Communicator {
     }
     consecutive_ = std::is_sorted(host_of_.begin(), host_of_.end());
   }
-  ~Hierarchical() override { stop_lane(); }
+  ~Hierarchical() override { stop_queue(); }
 
   std::string_view backend() const override { return "hierarchical"; }
   std::shared_ptr<void> allocate(size_t bytes) override { return host_->allocate(bytes); }
 
  private:
-  static constexpr size_t kPieceBytes = size_t{4} << 20;
-  static constexpr int kUp = 1 << 28, kDown = kUp + 1;  // beyond the tags of users
+  static constexpr size_t kChunkBytes = size_t{4} << 20;
+  static constexpr int kUp = 1 << 28, kDown = kUp + 1;  // above the tags of users
 
   bool leads() const { return host_->rank() == 0; }
 
@@ -61,22 +61,22 @@ class Hierarchical final : public Communicator {
     flat_->perform(c, deadline);
   }
 
-  // Sums of halves and bytes travel in the wider type, so that they are rounded once.
+  // Sums of f16, bf16 and u8 are sent in the wider type, so that they are rounded once.
   void all_reduce(const Call& c, Deadline deadline) {
     const DType wide = sum_type(c.dtype);
-    const auto piece = static_cast<int64_t>(kPieceBytes / size_of(wide));
+    const auto chunk = static_cast<int64_t>(kChunkBytes / size_of(wide));
     std::vector<char> converted;
     if (wide != c.dtype) {
       converted.resize(static_cast<size_t>(c.count) * size_of(wide));
       convert(c.dtype, c.in, wide, converted.data(), c.count);
     }
     char* const data = wide == c.dtype ? static_cast<char*>(c.out) : converted.data();
-    const auto each_piece = [&](const auto& fn) {
-      for (int64_t begin = 0; begin < c.count; begin += piece)
-        fn(data + static_cast<size_t>(begin) * size_of(wide), std::min(piece, c.count - begin));
+    const auto each_chunk = [&](const auto& fn) {
+      for (int64_t begin = 0; begin < c.count; begin += chunk)
+        fn(data + static_cast<size_t>(begin) * size_of(wide), std::min(chunk, c.count - begin));
     };
-    each_piece([&](char* at, int64_t count) { sum_up(c, at, count, wide, deadline); });
-    each_piece([&](char* at, int64_t count) {
+    each_chunk([&](char* at, int64_t count) { sum_up(c, at, count, wide, deadline); });
+    each_chunk([&](char* at, int64_t count) {
       const bool last = leads() && leaders_->rank() == leaders_->size() - 1;
       if (leads() && !last) take_result(at, count, wide, deadline);
       host_->perform(Call::broadcast(at, count, wide, 0), deadline);
@@ -84,7 +84,7 @@ class Hierarchical final : public Communicator {
     if (wide != c.dtype) convert(wide, data, c.dtype, c.out, c.count);
   }
 
-  // This host's part of the sum of a piece, on top of that of the hosts before.
+  // Adds this host's vectors of a chunk to the sum of the hosts before.
   void sum_up(const Call& c, char* at, int64_t count, DType wide, Deadline deadline) {
     const ReduceOp op = c.op == ReduceOp::kAverage ? ReduceOp::kSum : c.op;
     void* const out[] = {at};
@@ -131,10 +131,10 @@ class Hierarchical final : public Communicator {
     host_->perform(Call::barrier(), deadline);
   }
 
-  std::unique_ptr<Communicator> make_group(const Some& some) override {
-    auto flat = flat_->group(some.ranks);
+  std::unique_ptr<Communicator> make_group(const Subgroup& subgroup) override {
+    auto flat = flat_->group(subgroup.ranks);
     std::vector<int> hosts, on_host, host_of;  // hosts in the order of their first rank
-    for (const int r : some.ranks) {
+    for (const int r : subgroup.ranks) {
       const int h = host_of_[static_cast<size_t>(r)];
       auto at = std::find(hosts.begin(), hosts.end(), h);
       if (at == hosts.end()) at = hosts.insert(hosts.end(), h);
@@ -144,14 +144,14 @@ class Hierarchical final : public Communicator {
     }
     auto host = host_->group(on_host);
     if (hosts.size() == 1) return host;
-    return make_hierarchical(some.own, host_of, std::move(host), std::move(flat), store(),
+    return make_hierarchical(subgroup.own, host_of, std::move(host), std::move(flat), store(),
                              timeout());
   }
 
   const std::vector<int> host_of_;
-  std::vector<int> place_;  // of each rank inside its host
+  std::vector<int> place_;  // rank of each rank inside its host
   bool consecutive_ = false;
-  std::unique_ptr<Communicator> host_, flat_, leaders_;  // leaders_: only where this rank is one
+  std::unique_ptr<Communicator> host_, flat_, leaders_;  // leaders_: only on a leader
   std::vector<char> before_;
 };
 

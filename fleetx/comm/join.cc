@@ -13,14 +13,14 @@ namespace {
 
 using StartedBy = JobEnv::StartedBy;
 
-constexpr Milliseconds kByHand{300'000};  // until a person has started all workers
+constexpr Milliseconds kByHand{300'000};  // for the user to start all workers
 
-// All ranks must come to the same address without a word to each other.
+// All ranks must derive the same address without communicating.
 Endpoint store_without_launcher(const JobEnv& job) {
   if (!job.store.empty()) return parse_endpoint(job.store);
   check_arg(job.started_by == StartedBy::kSlurm, "comm: ", job.world,
-            " workers that nobody started have no place to meet; start them with fleetrun");
-  constexpr int kFirst = 20'000, kPorts = 10'000;  // below those the system gives away
+            " workers without a launcher have no rendezvous address; start them with fleetrun");
+  constexpr int kFirst = 20'000, kPorts = 10'000;  // below the ephemeral ports
   const int port = kFirst + static_cast<int>(stable_hash(job.job_id) % kPorts);
   if (job.nodes == 1) return {"127.0.0.1", port};
   check_arg(!job.hosts.empty(),
@@ -33,9 +33,9 @@ std::string secret_of(const JobEnv& job) {
   if (!job.secret.empty()) return job.secret;
   if (job.rank == 0 && job.nodes > 1)
     log::warning("comm",
-                 "the job's secret follows from its name; on a network you do not trust, "
+                 "the job's secret is derived from its id; on an untrusted network, "
                  "set FLEETX_JOB_SECRET to random hex digits");
-  // Who is started by hand may be another user on each machine.
+  // Workers started by hand may run as different users on each machine.
   if (job.started_by != StartedBy::kSlurm) return secret_from(job.job_id);
   return secret_from(str(job.job_id, " ", getuid()));
 }
@@ -48,12 +48,12 @@ Joined::~Joined() {
   try {
     store_->barrier("comm/end", store_->options().rank, members_);
   } catch (const Error&) {
-    // Somebody has failed; who needs to know, knows.
+    // A worker has failed, and the others have been told.
   }
 }
 
 Joined join_workers(const JobEnv& job) {
-  check_arg(job.role == JobRole::kWorker, "only workers compute together; this is ",
+  check_arg(job.role == JobRole::kWorker, "only workers join the collective group; this is ",
             to_string(job.role), " ", job.rank);
   Joined joined;
   CommOptions options{.rank = job.rank, .size = job.world};
@@ -61,7 +61,8 @@ Joined join_workers(const JobEnv& job) {
     options.backend = "mpi";
   } else if (job.world > 1) {
     StoreOptions store{.rank = job.rank};
-    const bool by_hand = job.started_by == StartedBy::kNobody;
+    const bool by_hand =
+        job.started_by == StartedBy::kNobody || job.started_by == StartedBy::kEndpoints;
     joined.without_launcher_ = by_hand || job.started_by == StartedBy::kSlurm;
     if (joined.without_launcher_) {
       if (by_hand) store.timeout = kByHand;

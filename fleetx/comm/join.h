@@ -1,11 +1,13 @@
-// Makes a worker part of its job, whoever started it:
+// Connects a worker with the other workers of its job, whichever launcher started it:
 //
 //   Joined job = join_workers(JobEnv::from_environment());
 //   job.workers().all_reduce(...);
 //
-// fleetrun: through its store. mpirun: through MPI. srun: rank 0 keeps the store, on its machine,
-// at a port that follows from the job (FLEETX_STORE=ip:port chooses another). By hand
-// (fleet::RoleMaker::user_defined_collective): rank 0 keeps it at job.store. Alone: a group of one.
+// fleetrun: through its store. mpirun: through MPI. srun: rank 0 serves the store on its machine,
+// at a port derived from the job id (FLEETX_STORE=ip:port overrides it). Started by hand
+// (fleet::RoleMaker::user_defined_collective) or by a launcher that sets the PADDLE_* variables
+// alone: rank 0 serves it at job.store, by default its own endpoint. A single worker: a group of
+// one.
 #pragma once
 
 #include <memory>
@@ -18,7 +20,7 @@ namespace fleetx::comm {
 class Joined {
  public:
   Joined(Joined&&) = default;
-  // Where rank 0 keeps the store, it waits until the others do not need it any more.
+  // If rank 0 serves the store, it waits here until no worker needs it any more.
   ~Joined();
 
   Communicator& workers() const { return *workers_; }

@@ -1,5 +1,5 @@
-// Backend local: the ranks are threads of one process. For tests, and for strategies that are tried
-// without starting anything.
+// Backend local: the ranks are threads of one process. For tests, and to try strategies without a
+// launcher.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,14 +12,14 @@
 namespace fleetx::comm {
 namespace {
 
-// Memory of a group, found by its name; goes with the last rank.
-class Hub {
+// The memory of groups by name; freed with the last rank.
+class MemoryRegistry {
  public:
   std::shared_ptr<void> memory(const std::string& name, int size) {
     std::scoped_lock lock(mutex_);
     std::shared_ptr<void> memory = memories_[name].lock();
     if (!memory) {
-      // Pages that nobody uses cost nothing.
+      // Unused pages cost nothing.
       const size_t bytes = SharedMemory::bytes(size);
       void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -37,11 +37,11 @@ class Hub {
 
 class Local final : public Shared {
  public:
-  Local(int rank, std::vector<Member> members, Milliseconds timeout, std::shared_ptr<Hub> hub,
-        std::shared_ptr<void> memory, std::string name)
+  Local(int rank, std::vector<Member> members, Milliseconds timeout,
+        std::shared_ptr<MemoryRegistry> registry, std::shared_ptr<void> memory, std::string name)
       : Shared(rank, members, nullptr, timeout,
                SharedMemory(memory.get(), static_cast<int>(members.size()))),
-        hub_(std::move(hub)),
+        registry_(std::move(registry)),
         memory_(std::move(memory)),
         name_(std::move(name)) {}
   ~Local() override { leave(); }
@@ -54,15 +54,16 @@ class Local final : public Shared {
   }
   char* address_of(int, uint64_t place) const override { return reinterpret_cast<char*>(place); }
 
-  std::unique_ptr<Communicator> make_group(const Some& some) override {
-    const std::string full_name = name_ + "/" + some.name;
-    auto memory = hub_->memory(full_name, static_cast<int>(some.ranks.size()));
-    auto made = std::make_unique<Local>(some.own, some.members, timeout(), hub_, memory, full_name);
-    made->barrier();  // nobody leaves before all have found the memory
+  std::unique_ptr<Communicator> make_group(const Subgroup& subgroup) override {
+    const std::string full_name = name_ + "/" + subgroup.name;
+    auto memory = registry_->memory(full_name, static_cast<int>(subgroup.ranks.size()));
+    auto made = std::make_unique<Local>(subgroup.own, subgroup.members, timeout(), registry_,
+                                        memory, full_name);
+    made->barrier();  // no rank may release the memory before all have found it
     return made;
   }
 
-  std::shared_ptr<Hub> hub_;
+  std::shared_ptr<MemoryRegistry> registry_;
   std::shared_ptr<void> memory_;
   std::string name_;
 };
@@ -70,15 +71,15 @@ class Local final : public Shared {
 }  // namespace
 
 std::vector<std::unique_ptr<Communicator>> make_local(int size, Milliseconds timeout) {
-  check_arg(size >= 1 && size <= kMostRanks, "local: ", size, " ranks; expected 1 to ", kMostRanks);
-  const auto hub = std::make_shared<Hub>();
-  const auto memory = hub->memory("", size);
+  check_arg(size >= 1 && size <= kMaxRanks, "local: ", size, " ranks; expected 1 to ", kMaxRanks);
+  const auto registry = std::make_shared<MemoryRegistry>();
+  const auto memory = registry->memory("", size);
   std::vector<Member> members;
   for (int r = 0; r < size; ++r) members.push_back({r, "this process", getpid()});
   std::vector<std::unique_ptr<Communicator>> ranks;
   for (int r = 0; r < size; ++r)
     ranks.push_back(
-        std::make_unique<Local>(r, members, timeout_or_default(timeout), hub, memory, ""));
+        std::make_unique<Local>(r, members, timeout_or_default(timeout), registry, memory, ""));
   return ranks;
 }
 

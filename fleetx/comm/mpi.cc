@@ -7,7 +7,7 @@
 namespace fleetx::comm {
 
 std::unique_ptr<Communicator> make_mpi(const CommOptions& options) {
-  // Found beside this library, or where the system looks. Never closed: MPI cannot be started
+  // Searched beside this library and in the system's paths. Never closed: MPI cannot be initialized
   // twice in a process.
   void* const library = dlopen("libfleetx_mpi.so.0", RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr)

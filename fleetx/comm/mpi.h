@@ -1,15 +1,15 @@
-// Backend mpi: the ranks were started by mpirun or srun. MPI is seen by a library of its own that
-// is opened when this backend is asked for, so that programs run where there is none.
+// Backend mpi: the ranks were started by mpirun or srun. A separate library links MPI and is
+// loaded on demand, so that programs run where MPI is not installed.
 #pragma once
 
 #include "fleetx/comm/communicator.h"
 
 namespace fleetx::comm {
 
-// The store may be missing: then only deadlines tell that a rank has died.
+// Without a store, a dead rank is detected only by timeouts.
 std::unique_ptr<Communicator> make_mpi(const CommOptions& options);
 
 }  // namespace fleetx::comm
 
-// What the library offers: the caller owns the result.
+// The entry point of the library; the caller owns the result.
 extern "C" fleetx::comm::Communicator* fleetx_make_mpi(const fleetx::comm::CommOptions* options);

@@ -11,7 +11,7 @@
 namespace fleetx::comm {
 namespace {
 
-// A block of each source stays in the first cache while it is summed.
+// A block of each source stays in the L1 cache while it is summed.
 constexpr int64_t kBlock = 1024;
 
 template <class T>
@@ -39,7 +39,7 @@ A combine(A a, A b) {
     return static_cast<A>(a + b);
 }
 
-// Integers wrap around, as the hardware does, without being undefined.
+// Signed integers wrap around; computed as unsigned, because signed overflow is undefined.
 template <class T>
 using Wrapping = typename std::conditional_t<std::is_integral_v<T> && std::is_signed_v<T>,
                                              std::make_unsigned<T>, std::type_identity<T>>::type;
@@ -60,8 +60,8 @@ A divide(A a, int divisor) {
     return a / static_cast<A>(divisor);
 }
 
-// What two cores have just written comes from one's cache to the other's faster when several places
-// are read in turn: the hardware fetches ahead at each of them, and no further than a page.
+// Data that another core has just written arrives faster when several streams are read in turn: the
+// hardware prefetches each of them, within a page.
 constexpr int64_t kStreams = 4, kInCaches = 512 << 10;
 
 template <class T, ReduceOp op, size_t n>
@@ -79,7 +79,7 @@ inline void reduce_range(std::array<const T*, n> in, std::array<T*, n> out, int6
   }
 }
 
-// The case of a few ranks that all want the result: one pass over their memory.
+// Few ranks that all get the result: one pass over their memory.
 template <class T, ReduceOp op, size_t n>
 void reduce_few(std::span<const void* const> sources, std::span<void* const> destinations,
                 int64_t count, int divisor) {

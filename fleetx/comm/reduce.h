@@ -19,7 +19,7 @@ void reduce_vectors(DType dtype, ReduceOp op, std::span<const void* const> sourc
 DType sum_type(DType dtype);
 void convert(DType from_type, const void* from, DType to_type, void* to, int64_t count);
 
-// A copy that does not depend on the C library's, which is slow for some pairs of addresses.
+// memcpy of the C library is slow for some pairs of addresses; this one is not.
 void copy(void* to, const void* from, size_t bytes);
 
 }  // namespace fleetx::comm

@@ -13,15 +13,16 @@
 namespace fleetx::comm {
 namespace {
 
-// How long a rank looks before it sleeps: being woken costs 40 us. Between bursts it lets others
-// have the core, since the rank it waits for may need just that. A lane gives up soon: the
-// computation wants its core.
-struct Patience {
-  int bursts, looks;
+// How long a rank spins before it sleeps: a wake-up costs 40 us. It yields the core between rounds,
+// because the rank it waits for may need it. The queue thread spins less: it shares its core with
+// the computation. The time is bounded, too: on a busy machine each yield may cost a time slice.
+struct SpinLimits {
+  int rounds, spins;
 };
-constexpr Patience kPatience{60, 60}, kLanePatience{10, 20}, kCrowdedPatience{2000, 1};
-// How often one who sleeps looks whether the others live.
-constexpr Milliseconds kNap{20};
+constexpr SpinLimits kSpin{60, 60}, kQueueThreadSpin{10, 20}, kOversubscribedSpin{2000, 1};
+constexpr Milliseconds kMaxSpinTime{2};
+// How often a sleeping rank checks that its peers are alive.
+constexpr Milliseconds kLivenessPeriod{20};
 
 // Slices of a vector begin on cache lines, so that two ranks never write the same one.
 int64_t slice_begin(int64_t count, int rank, int size, size_t item) {
@@ -30,18 +31,18 @@ int64_t slice_begin(int64_t count, int rank, int size, size_t item) {
   return std::min(count, count / size * rank / line * line);
 }
 
-struct LetterHead {
+struct MessageHeader {
   int64_t tag;
   uint64_t bytes;
 };
 
-void copy_into(Ring& ring, uint64_t at, const char* from, size_t bytes) {
+void copy_into(RingBuffer& ring, uint64_t at, const char* from, size_t bytes) {
   const size_t begin = at % kRingBytes, first = std::min(bytes, kRingBytes - begin);
   copy(ring.bytes + begin, from, first);
   copy(ring.bytes, from + first, bytes - first);
 }
 
-void copy_out(const Ring& ring, uint64_t at, char* to, size_t bytes) {
+void copy_out(const RingBuffer& ring, uint64_t at, char* to, size_t bytes) {
   const size_t begin = at % kRingBytes, first = std::min(bytes, kRingBytes - begin);
   copy(to, ring.bytes + begin, first);
   copy(to + first, ring.bytes, bytes - first);
@@ -53,27 +54,27 @@ Shared::Shared(int rank, std::vector<Member> members, std::shared_ptr<StoreClien
                Milliseconds timeout, SharedMemory memory)
     : Communicator(rank, std::move(members), std::move(store), timeout),
       memory_(memory),
-      crowded_(size() > sysconf(_SC_NPROCESSORS_ONLN)),
-      letters_(static_cast<size_t>(size())) {}
+      oversubscribed_(size() > sysconf(_SC_NPROCESSORS_ONLN)),
+      received_(static_cast<size_t>(size())) {}
 
 Shared::~Shared() = default;
 
 void Shared::leave() {
-  stop_lane();
+  stop_queue();
   own().presence = Presence::kLeft;
-  ring_all();
+  wake_all();
 }
 
 // --- waiting ------------------------------------------------------------------------------------
 
 void Shared::arrive() {
   own().arrivals[calls_ & 1].phase.store(++phase_, std::memory_order_release);
-  ring_all();
+  wake_all();
 }
 
-void Shared::ring_all() {
-  barrier_of_wakers();
-  for (int r = 0; r < size(); ++r) ring(memory_.slot(r));
+void Shared::wake_all() {
+  fence_before_wake();
+  for (int r = 0; r < size(); ++r) wake(memory_.slot(r));
 }
 
 void Shared::wait_for_all(Deadline deadline) {
@@ -92,36 +93,43 @@ void Shared::wait_for_all(Deadline deadline) {
 
 template <class Ready, class Pending>
 void Shared::wait(const Ready& ready, const Pending& pending, Deadline deadline) {
-  const Patience patience = crowded_          ? kCrowdedPatience
-                            : Lane::on_lane() ? kLanePatience
-                                              : kPatience;
-  for (int burst = 0; burst < patience.bursts; ++burst) {
-    for (int look = 0; look < patience.looks; ++look) {
+  const SpinLimits limits = oversubscribed_          ? kOversubscribedSpin
+                            : CallQueue::on_thread() ? kQueueThreadSpin
+                                                     : kSpin;
+  Deadline spin_end{};
+  for (int round = 0; round < limits.rounds; ++round) {
+    for (int spin = 0; spin < limits.spins; ++spin) {
       if (ready()) return;
       _mm_pause();
     }
+    // The clock is read after the first round only: most waits end in it.
+    const auto now = Clock::now();
+    if (round == 0) spin_end = now + kMaxSpinTime;
+    if (now >= spin_end) break;
     sched_yield();
   }
   Slot& me = own();
   for (;;) {
-    const uint32_t bell = me.bell.load();
-    me.asleep.store(1);
-    barrier_of_sleepers();
+    const uint32_t value = me.futex.load();
+    me.sleeping.store(1);
+    fence_before_sleep();
     const bool there = ready();
-    if (!there) sleep_on(me.bell, bell, std::min(kNap, Milliseconds(1 + left_ms(deadline))));
-    me.asleep.store(0);
+    if (!there)
+      wait_on_futex(me.futex, value,
+                    std::min(kLivenessPeriod, Milliseconds(1 + left_ms(deadline))));
+    me.sleeping.store(0);
     if (there || ready()) return;
-    look_around(ready, pending, deadline);
+    check_peers(ready, pending, deadline);
   }
 }
 
 template <class Ready, class Pending>
-void Shared::look_around(const Ready& ready, const Pending& pending, Deadline deadline) {
+void Shared::check_peers(const Ready& ready, const Pending& pending, Deadline deadline) {
   try {
     check_interrupt();
   } catch (...) {
     record(memory_.failure(), interrupted());
-    ring_all();
+    wake_all();
     throw;
   }
   if (const auto failure = recorded(memory_.failure())) throw PeerFailure{*failure};
@@ -129,7 +137,7 @@ void Shared::look_around(const Ready& ready, const Pending& pending, Deadline de
   for (int r = 0; r < size(); ++r) {
     if (r == rank() || !pending(r)) continue;
     const bool left = memory_.slot(r).presence == Presence::kLeft;
-    // What it did last it did before it went.
+    // Its last writes came before its end: look again.
     if ((!left && !is_dead(r)) || ready() || !pending(r)) continue;
     const Member& m = members()[static_cast<size_t>(r)];
     const Failure failure{m.rank, m.host, m.pid, left ? "has left the group" : "has died", false};
@@ -151,30 +159,32 @@ void Shared::perform(const Call& call, Deadline deadline) {
   if (call.kind == CallKind::kAllReduce &&
       static_cast<size_t>(call.count) <= kInlineBytes / size_of(call.dtype))
     return small_all_reduce(call, deadline);
-  const Stage stage = begin(call, deadline);
+  const Collective collective = begin(call, deadline);
   if (call.count == 0) return;
   switch (call.kind) {
     case CallKind::kAllReduce:
-    case CallKind::kReduce: return all_reduce(stage);
-    case CallKind::kReduceScatter: return reduce_scatter(stage);
-    case CallKind::kAllGather: return all_gather(stage);
-    case CallKind::kBroadcast: return broadcast(stage);
-    case CallKind::kAllToAll: return all_to_all(stage);
+    case CallKind::kReduce: return all_reduce(collective);
+    case CallKind::kReduceScatter: return reduce_scatter(collective);
+    case CallKind::kAllGather: return all_gather(collective);
+    case CallKind::kBroadcast: return broadcast(collective);
+    case CallKind::kAllToAll: return all_to_all(collective);
     default: return;
   }
 }
 
-const Post& Shared::post(int peer) const { return memory_.slot(peer).arrivals[calls_ & 1].post; }
+const CallDescriptor& Shared::descriptor(int peer) const {
+  return memory_.slot(peer).arrivals[calls_ & 1].call;
+}
 
-// Tells the others what this rank is about to do and hears what they are: the same, or it is a
-// mistake of the program.
-void Shared::meet(const Call& c, uint64_t in, uint64_t out, Deadline deadline) {
+// Publishes this rank's call and checks that all ranks make the same one. A difference is an error
+// of the program.
+void Shared::match_call(const Call& c, uint64_t in, uint64_t out, Deadline deadline) {
   ++calls_;
-  const Post mine{c.kind, c.dtype, c.op, c.peer, c.count, in, out};
-  own().arrivals[calls_ & 1].post = mine;
+  const CallDescriptor mine{c.kind, c.dtype, c.op, c.peer, c.count, in, out};
+  own().arrivals[calls_ & 1].call = mine;
   sync(deadline);
   for (int r = 0; r < size(); ++r) {
-    const Post& p = post(r);
+    const CallDescriptor& p = descriptor(r);
     if (p.kind == c.kind && p.dtype == c.dtype && p.op == c.op && p.peer == c.peer &&
         p.count == c.count)
       continue;
@@ -185,29 +195,30 @@ void Shared::meet(const Call& c, uint64_t in, uint64_t out, Deadline deadline) {
   }
 }
 
-// One phase: everybody gets all vectors and computes the whole result.
+// One phase: every rank reads all vectors and computes the whole result.
 void Shared::small_all_reduce(const Call& c, Deadline deadline) {
   const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
   if (bytes > 0) std::memcpy(own().small[(calls_ + 1) & 1], c.in, bytes);  // else `in` may be null
-  meet(c, kNowhere, kNowhere, deadline);
-  const void* sources[kMostRanks];
+  match_call(c, kNotShared, kNotShared, deadline);
+  const void* sources[kMaxRanks];
   for (int r = 0; r < size(); ++r) sources[r] = memory_.slot(r).small[calls_ & 1];
   void* const out[] = {c.out};
   reduce_vectors(c.dtype, c.op, {sources, static_cast<size_t>(size())}, out, c.count, size());
 }
 
-Shared::Stage Shared::begin(const Call& c, Deadline deadline) {
+Shared::Collective Shared::begin(const Call& c, Deadline deadline) {
   const size_t item = size_of(c.dtype);
   const bool many = c.kind == CallKind::kReduceScatter || c.kind == CallKind::kAllToAll;
   const size_t bytes = static_cast<size_t>(c.count) * item * (many ? size_t(size()) : 1);
   const bool writes = c.kind == CallKind::kAllReduce || c.kind == CallKind::kReduce;
-  meet(c, locate(c.in, bytes), writes ? locate(c.out, bytes) : 0, deadline);
+  match_call(c, locate(c.in, bytes), writes ? locate(c.out, bytes) : 0, deadline);
   bool direct = true;
   for (int r = 0; r < size(); ++r) {
     const bool root = r == c.peer;
     const bool reads = c.kind != CallKind::kBroadcast || root;
     const bool written = c.kind == CallKind::kAllReduce || (c.kind == CallKind::kReduce && root);
-    direct = direct && (!reads || post(r).in != kNowhere) && (!written || post(r).out != kNowhere);
+    direct = direct && (!reads || descriptor(r).in != kNotShared) &&
+             (!written || descriptor(r).out != kNotShared);
   }
   const auto parts = static_cast<int64_t>(many ? size() : 1);
   const auto room = static_cast<int64_t>(kStageBytes / item) / parts;
@@ -215,27 +226,27 @@ Shared::Stage Shared::begin(const Call& c, Deadline deadline) {
 }
 
 template <class Put, class Body>
-void Shared::pieces(const Stage& s, const Put& put, const Body& body) {
-  for (int64_t offset = 0; offset < s.call.count; offset += s.piece) {
-    const int64_t count = std::min(s.piece, s.call.count - offset);
-    ++pieces_;
+void Shared::for_each_chunk(const Collective& s, const Put& put, const Body& body) {
+  for (int64_t offset = 0; offset < s.call.count; offset += s.chunk) {
+    const int64_t count = std::min(s.chunk, s.call.count - offset);
+    ++chunks_;
     if (!s.direct) {
-      put(offset, count, own().stage[pieces_ & 1]);
+      put(offset, count, own().stage[chunks_ & 1]);
       sync(s.deadline);
     }
     body(offset, count);
   }
-  if (s.direct) sync(s.deadline);  // until then nobody changes what others read
+  if (s.direct) sync(s.deadline);  // no rank changes memory that a peer still reads
 }
 
-const char* Shared::input(const Stage& s, int peer, int64_t offset, int64_t staged) const {
-  return s.direct ? address_of(peer, post(peer).in) + static_cast<size_t>(offset) * s.item
+const char* Shared::input(const Collective& s, int peer, int64_t offset, int64_t staged) const {
+  return s.direct ? address_of(peer, descriptor(peer).in) + static_cast<size_t>(offset) * s.item
                   : part(peer) + static_cast<size_t>(staged) * s.item;
 }
 
-// Each rank reduces a slice of every piece and gives it to all, or to the root: into their memory,
-// or into their stage. What goes through a stage is only what others reduce.
-void Shared::all_reduce(const Stage& s) {
+// Each rank reduces one slice of every chunk and writes it to all ranks, or to the root: into their
+// memory or their staging buffers. Only slices that a peer reduces are staged.
+void Shared::all_reduce(const Collective& s) {
   const Call& c = s.call;
   const bool to_all = c.kind == CallKind::kAllReduce;
   const auto begin_of = [&](int64_t count, int r) { return slice_begin(count, r, size(), s.item); };
@@ -254,19 +265,19 @@ void Shared::all_reduce(const Stage& s) {
       copy(stage + size_t(begin) * s.item, own_in(offset + begin), bytes);
     });
   };
-  pieces(s, put, [&](int64_t offset, int64_t count) {
+  for_each_chunk(s, put, [&](int64_t offset, int64_t count) {
     const int64_t begin = begin_of(count, rank()), end = begin_of(count, rank() + 1);
-    const void* sources[kMostRanks];
-    void* destinations[kMostRanks];
+    const void* sources[kMaxRanks];
+    void* destinations[kMaxRanks];
     size_t writes = 0;
     for (int r = 0; r < size(); ++r) {
       const bool own_memory = !s.direct && r == rank();
       sources[r] = own_memory ? own_in(offset + begin) : input(s, r, offset + begin, begin);
       if (!to_all && r != c.peer) continue;
-      destinations[writes++] = own_memory ? own_out(offset + begin)
-                               : s.direct
-                                   ? address_of(r, post(r).out) + size_t(offset + begin) * s.item
-                                   : part(r) + size_t(begin) * s.item;
+      destinations[writes++] =
+          own_memory ? own_out(offset + begin)
+          : s.direct ? address_of(r, descriptor(r).out) + size_t(offset + begin) * s.item
+                     : part(r) + size_t(begin) * s.item;
     }
     reduce_vectors(c.dtype, c.op, {sources, size_t(size())}, {destinations, writes}, end - begin,
                    size());
@@ -279,11 +290,11 @@ void Shared::all_reduce(const Stage& s) {
   });
 }
 
-void Shared::reduce_scatter(const Stage& s) {
+void Shared::reduce_scatter(const Collective& s) {
   const Call& c = s.call;
   const auto n = static_cast<size_t>(size());
-  pieces(s, put_parts(s), [&](int64_t offset, int64_t count) {
-    const void* sources[kMostRanks];
+  for_each_chunk(s, put_parts(s), [&](int64_t offset, int64_t count) {
+    const void* sources[kMaxRanks];
     for (int r = 0; r < size(); ++r)
       sources[r] = input(s, r, rank() * c.count + offset, rank() * count);
     void* const out[] = {static_cast<char*>(c.out) + size_t(offset) * s.item};
@@ -291,35 +302,35 @@ void Shared::reduce_scatter(const Stage& s) {
   });
 }
 
-void Shared::all_gather(const Stage& s) {
+void Shared::all_gather(const Collective& s) {
   const Call& c = s.call;
   const auto put = [&](int64_t offset, int64_t count, char* stage) {
     copy(stage, static_cast<const char*>(c.in) + size_t(offset) * s.item, size_t(count) * s.item);
   };
-  pieces(s, put, [&](int64_t offset, int64_t count) {
+  for_each_chunk(s, put, [&](int64_t offset, int64_t count) {
     for (int r = 0; r < size(); ++r)
       copy(static_cast<char*>(c.out) + size_t(r * c.count + offset) * s.item,
            input(s, r, offset, 0), size_t(count) * s.item);
   });
 }
 
-void Shared::broadcast(const Stage& s) {
+void Shared::broadcast(const Collective& s) {
   const Call& c = s.call;
   const bool root = rank() == c.peer;
   const auto put = [&](int64_t offset, int64_t count, char* stage) {
     if (root)
       copy(stage, static_cast<const char*>(c.in) + size_t(offset) * s.item, size_t(count) * s.item);
   };
-  pieces(s, put, [&](int64_t offset, int64_t count) {
+  for_each_chunk(s, put, [&](int64_t offset, int64_t count) {
     if (!root)
       copy(static_cast<char*>(c.out) + size_t(offset) * s.item, input(s, c.peer, offset, 0),
            size_t(count) * s.item);
   });
 }
 
-void Shared::all_to_all(const Stage& s) {
+void Shared::all_to_all(const Collective& s) {
   const Call& c = s.call;
-  pieces(s, put_parts(s), [&](int64_t offset, int64_t count) {
+  for_each_chunk(s, put_parts(s), [&](int64_t offset, int64_t count) {
     for (int r = 0; r < size(); ++r)
       copy(static_cast<char*>(c.out) + size_t(r * c.count + offset) * s.item,
            input(s, r, rank() * c.count + offset, rank() * count), size_t(count) * s.item);
@@ -329,14 +340,14 @@ void Shared::all_to_all(const Stage& s) {
 // --- messages -----------------------------------------------------------------------------------
 
 void Shared::send(const Call& c, Deadline deadline) {
-  Ring& out = memory_.ring(rank(), c.peer);
+  RingBuffer& out = memory_.ring_buffer(rank(), c.peer);
   const auto put = [&](const char* from, size_t bytes) {
     while (bytes > 0) {
       const auto room = [&] {
         return kRingBytes - (out.written.load() - out.read.load(std::memory_order_acquire));
       };
       if (room() == 0) {
-        // While the other is busy sending to us, taking its letters lets it go on.
+        // The peer may be blocked sending to us: receiving its messages unblocks it.
         const auto ready = [&] {
           for (int r = 0; r < size(); ++r) drain(r);
           return room() > 0;
@@ -347,66 +358,66 @@ void Shared::send(const Call& c, Deadline deadline) {
       const size_t now = std::min<size_t>(bytes, room());
       copy_into(out, out.written, from, now);
       out.written.store(out.written + now, std::memory_order_release);
-      barrier_of_wakers();
-      ring(memory_.slot(c.peer));
+      fence_before_wake();
+      wake(memory_.slot(c.peer));
       from += now;
       bytes -= now;
     }
   };
-  const LetterHead head{c.tag, static_cast<uint64_t>(c.count) * size_of(c.dtype)};
+  const MessageHeader head{c.tag, static_cast<uint64_t>(c.count) * size_of(c.dtype)};
   put(reinterpret_cast<const char*>(&head), sizeof head);
   put(static_cast<const char*>(c.in), head.bytes);
 }
 
 bool Shared::drain(int from) {
-  Ring& in = memory_.ring(from, rank());
-  auto& letters = letters_[static_cast<size_t>(from)];
+  RingBuffer& in = memory_.ring_buffer(from, rank());
+  auto& received = received_[static_cast<size_t>(from)];
   bool moved = false;
   for (;;) {
     const uint64_t there =
         in.written.load(std::memory_order_acquire) - in.read.load(std::memory_order_relaxed);
     size_t taken = 0;
-    if (letters.empty() || letters.back().arrived == letters.back().bytes.size()) {
-      LetterHead head{};
+    if (received.empty() || received.back().arrived == received.back().bytes.size()) {
+      MessageHeader head{};
       if (there < sizeof head) break;
       copy_out(in, in.read, reinterpret_cast<char*>(&head), taken = sizeof head);
-      letters.push_back({static_cast<int>(head.tag), std::string(head.bytes, '\0')});
+      received.push_back({static_cast<int>(head.tag), std::string(head.bytes, '\0')});
     } else {
-      Letter& letter = letters.back();
-      taken = std::min<size_t>(there, letter.bytes.size() - letter.arrived);
+      ReceivedMessage& message = received.back();
+      taken = std::min<size_t>(there, message.bytes.size() - message.arrived);
       if (taken == 0) break;
-      copy_out(in, in.read, letter.bytes.data() + letter.arrived, taken);
-      letter.arrived += taken;
+      copy_out(in, in.read, message.bytes.data() + message.arrived, taken);
+      message.arrived += taken;
     }
     in.read.store(in.read + taken, std::memory_order_release);
     moved = true;
   }
   if (moved) {
-    barrier_of_wakers();
-    ring(memory_.slot(from));
+    fence_before_wake();
+    wake(memory_.slot(from));
   }
   return moved;
 }
 
 void Shared::receive(const Call& c, Deadline deadline) {
-  auto& letters = letters_[static_cast<size_t>(c.peer)];
+  auto& received = received_[static_cast<size_t>(c.peer)];
   const auto found = [&] {
-    return std::find_if(letters.begin(), letters.end(), [&](const Letter& l) {
+    return std::find_if(received.begin(), received.end(), [&](const ReceivedMessage& l) {
       return l.tag == c.tag && l.arrived == l.bytes.size();
     });
   };
   const auto ready = [&] {
     drain(c.peer);
-    return found() != letters.end();
+    return found() != received.end();
   };
   wait(
       ready, [&](int r) { return r == c.peer; }, deadline);
-  const auto letter = found();
+  const auto message = found();
   const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
-  check_arg(letter->bytes.size() == bytes, to_string(c), " on rank ", rank(), ": a message of ",
-            letter->bytes.size(), " bytes came; expected ", bytes);
-  copy(c.out, letter->bytes.data(), bytes);
-  letters.erase(letter);
+  check_arg(message->bytes.size() == bytes, to_string(c), " on rank ", rank(), ": a message of ",
+            message->bytes.size(), " bytes came; expected ", bytes);
+  copy(c.out, message->bytes.data(), bytes);
+  received.erase(message);
 }
 
 }  // namespace fleetx::comm

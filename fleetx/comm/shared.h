@@ -1,5 +1,6 @@
-// Collectives between ranks that see common memory. The backends local and shm differ in where the
-// memory comes from, which of a rank's own memory the others can see, and how a death is noticed.
+// Collectives between ranks of one host over shared memory. The backends local and shm differ in
+// where the memory comes from, which of a rank's own memory its peers can map, and how a dead peer
+// is detected.
 #pragma once
 
 #include <deque>
@@ -19,60 +20,61 @@ class Shared : public Communicator {
   void perform(const Call& call, Deadline deadline) override;
   bool can_be_interrupted() const override { return true; }
 
-  // How others may find memory of this rank, and where memory of another rank is here.
+  // The shared offset of this rank's memory (kNotShared: peers cannot map it), and the address of a
+  // peer's offset in this process.
   virtual uint64_t locate(const void* memory, size_t bytes) const = 0;
   virtual char* address_of(int rank, uint64_t place) const = 0;
-  // Whether the process of this rank has ended, or does not run (for the error's text).
+  // Whether the process of this rank has ended, or is stopped (for the error text).
   virtual bool is_dead(int) const { return false; }
   virtual bool is_stopped(int) const { return false; }
-  // Says that this rank will not take part any more. Once nothing runs.
+  // Tells the peers that this rank has left. Called when no call is in flight.
   void leave();
 
  private:
-  // A message that came while another was waited for.
-  struct Letter {
+  // A message that was received before its recv() was called.
+  struct ReceivedMessage {
     int tag;
     std::string bytes;
     size_t arrived = 0;
   };
-  // A collective that is under way.
-  struct Stage {
+  // A collective in flight.
+  struct Collective {
     const Call& call;
     Deadline deadline;
-    bool direct;    // the ranks see each other's memory; else it goes through the stages in pieces
+    bool direct;    // zero-copy; otherwise data goes through the staging buffers in chunks
     size_t item;    // bytes of an element
-    int64_t piece;  // elements that go at a time
+    int64_t chunk;  // elements per chunk
   };
 
   Slot& own() const { return memory_.slot(rank()); }
-  const Post& post(int peer) const;
+  const CallDescriptor& descriptor(int peer) const;
   void arrive();
-  void ring_all();
+  void wake_all();
   void wait_for_all(Deadline deadline);
   void sync(Deadline deadline) {
     arrive();
     wait_for_all(deadline);
   }
-  // Until ready() says true. `pending(rank)`: whether it still waits for this one.
+  // Waits until ready(). `pending(rank)`: whether this rank is still waited for.
   template <class Ready, class Pending>
   void wait(const Ready& ready, const Pending& pending, Deadline deadline);
   template <class Ready, class Pending>
-  void look_around(const Ready& ready, const Pending& pending, Deadline deadline);
+  void check_peers(const Ready& ready, const Pending& pending, Deadline deadline);
 
-  void meet(const Call& call, uint64_t in, uint64_t out, Deadline deadline);
+  void match_call(const Call& call, uint64_t in, uint64_t out, Deadline deadline);
   void small_all_reduce(const Call& call, Deadline deadline);
-  Stage begin(const Call& call, Deadline deadline);
-  void all_reduce(const Stage& s);
-  void reduce_scatter(const Stage& s);
-  void all_gather(const Stage& s);
-  void broadcast(const Stage& s);
-  void all_to_all(const Stage& s);
-  // body(offset, count) for each piece, when all ranks have made theirs visible: it is already, or
-  // put(offset, count, stage) copies it.
+  Collective begin(const Call& call, Deadline deadline);
+  void all_reduce(const Collective& s);
+  void reduce_scatter(const Collective& s);
+  void all_gather(const Collective& s);
+  void broadcast(const Collective& s);
+  void all_to_all(const Collective& s);
+  // Calls body(offset, count) for each chunk once all ranks have made theirs visible. Without
+  // zero-copy, put(offset, count, stage) copies the chunk into the staging buffer.
   template <class Put, class Body>
-  void pieces(const Stage& s, const Put& put, const Body& body);
-  // A put() for inputs of size() parts: the same piece of each.
-  auto put_parts(const Stage& s) const {
+  void for_each_chunk(const Collective& s, const Put& put, const Body& body);
+  // A put() for inputs of size() parts: the same chunk of each.
+  auto put_parts(const Collective& s) const {
     return [&](int64_t offset, int64_t count, char* stage) {
       for (int r = 0; r < size(); ++r)
         copy(stage + static_cast<size_t>(r * count) * s.item,
@@ -81,19 +83,19 @@ class Shared : public Communicator {
              static_cast<size_t>(count) * s.item);
     };
   }
-  // A rank's input: from element `offset` on where its memory is visible, `staged` on where it is
-  // not.
-  const char* input(const Stage& s, int peer, int64_t offset, int64_t staged) const;
-  char* part(int peer) const { return memory_.slot(peer).stage[pieces_ & 1]; }
+  // A rank's input: at element `offset` of its own memory (zero-copy), or at `staged` of its
+  // staging buffer.
+  const char* input(const Collective& s, int peer, int64_t offset, int64_t staged) const;
+  char* part(int peer) const { return memory_.slot(peer).stage[chunks_ & 1]; }
 
   void send(const Call& call, Deadline deadline);
   void receive(const Call& call, Deadline deadline);
-  bool drain(int from);  // false: nothing has come
+  bool drain(int from);  // false: nothing was received
 
   SharedMemory memory_;
-  uint32_t phase_ = 0, calls_ = 0, pieces_ = 0;
-  const bool crowded_;  // more ranks than cores
-  std::vector<std::deque<Letter>> letters_;
+  uint32_t phase_ = 0, calls_ = 0, chunks_ = 0;
+  const bool oversubscribed_;  // more ranks than cores: spinning would take a peer's core
+  std::vector<std::deque<ReceivedMessage>> received_;
 };
 
 }  // namespace fleetx::comm

@@ -11,12 +11,13 @@
 namespace fleetx::comm {
 
 size_t SharedMemory::bytes(int size) {
-  return slot_offset(size) + static_cast<size_t>(size) * static_cast<size_t>(size) * sizeof(Ring);
+  return slot_offset(size) +
+         static_cast<size_t>(size) * static_cast<size_t>(size) * sizeof(RingBuffer);
 }
 
 namespace {
 
-// All processes of a host are asked the same and get the same answer from its kernel.
+// The same for all processes of a host, because it is a property of its kernel.
 bool have_membarrier() {
   static const bool have =
       syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
@@ -25,27 +26,27 @@ bool have_membarrier() {
 
 }  // namespace
 
-void barrier_of_wakers() {
+void fence_before_wake() {
   if (have_membarrier())
     std::atomic_signal_fence(std::memory_order_seq_cst);
   else
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-void barrier_of_sleepers() {
+void fence_before_sleep() {
   if (!have_membarrier() || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-void sleep_on(std::atomic<uint32_t>& bell, uint32_t value, Milliseconds time) {
+void wait_on_futex(std::atomic<uint32_t>& futex, uint32_t value, Milliseconds time) {
   const timespec wait{time.count() / 1000, (time.count() % 1000) * 1'000'000};
-  syscall(SYS_futex, &bell, FUTEX_WAIT, value, &wait, nullptr, 0);
+  syscall(SYS_futex, &futex, FUTEX_WAIT, value, &wait, nullptr, 0);
 }
 
-void ring(Slot& slot) {
-  if (slot.asleep.load(std::memory_order_relaxed) == 0) return;
-  slot.bell.fetch_add(1);
-  syscall(SYS_futex, &slot.bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+void wake(Slot& slot) {
+  if (slot.sleeping.load(std::memory_order_relaxed) == 0) return;
+  slot.futex.fetch_add(1);
+  syscall(SYS_futex, &slot.futex, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
 void record(FailureRecord& record, const Failure& failure) {

@@ -1,7 +1,7 @@
-// The memory through which the ranks of one host meet: a slot per rank with a counter of the phases
-// it has reached, what it is about to do, and room for data; and a ring of bytes for messages from
-// each rank to each other. Used by the backends local (heap) and shm (memory of several processes).
-// All zero is a valid beginning.
+// The layout of the memory that the ranks of one host share: per rank a slot with a phase counter,
+// the descriptor of its current call and staging buffers; per pair of ranks a ring buffer for
+// messages. Used by the backends local (threads) and shm (processes). All zero is a valid initial
+// state.
 #pragma once
 
 #include <atomic>
@@ -12,56 +12,56 @@
 
 namespace fleetx::comm {
 
-inline constexpr size_t kInlineBytes = 2048;              // data of a small call
-inline constexpr size_t kStageBytes = size_t{128} << 10;  // a piece of a large one
+inline constexpr size_t kInlineBytes = 2048;  // largest all-reduce that is copied into the slot
+inline constexpr size_t kStageBytes = size_t{128} << 10;  // a staging buffer
 inline constexpr size_t kRingBytes = size_t{256} << 10;
 
-inline constexpr int kMostRanks = 1024;  // of one host
+inline constexpr int kMaxRanks = 1024;  // of one host
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free &&
               std::atomic<uint64_t>::is_always_lock_free);
 
-// What a rank is about to do. Others compare it with their own and find its memory.
-struct Post {
+// The call that a rank makes. Peers compare it with their own and find its memory.
+struct CallDescriptor {
   CallKind kind;
   DType dtype;
   ReduceOp op;
   int32_t peer;
   int64_t count;
-  // Where its memory is, in a form that others understand; kNowhere: it must be copied.
+  // Shared offsets of its memory; kNotShared: it must be copied.
   uint64_t in, out;
 };
-inline constexpr uint64_t kNowhere = ~uint64_t{0};
+inline constexpr uint64_t kNotShared = ~uint64_t{0};
 
 enum class Presence : uint32_t { kHere, kLeft };
 
-// The phase that a rank has reached and the call it is in, in one cache line: who waits for the one
-// has the other when it comes.
+// The phase that a rank has reached and its call, in one cache line: a peer that waits for the
+// phase gets the call with the same transfer.
 struct alignas(64) Arrival {
   std::atomic<uint32_t> phase;
-  Post post;
+  CallDescriptor call;
 };
 
 struct Slot {
-  // Calls use them in turn: a rank that is one call behind may still read the other.
+  // Double-buffered by call: a rank that is one call behind may still read the other.
   Arrival arrivals[2];
-  // Read by everybody who arrives, written only by one who goes to sleep.
-  alignas(64) std::atomic<uint32_t> asleep;
-  std::atomic<uint32_t> bell;  // futex
+  // Read by every rank that arrives, written only by a rank that goes to sleep.
+  alignas(64) std::atomic<uint32_t> sleeping;
+  std::atomic<uint32_t> futex;  // bumped to wake the rank
   std::atomic<Presence> presence;
   alignas(64) char small[2][kInlineBytes];
   alignas(4096) char stage[2][kStageBytes];
 };
 
-struct Ring {
+struct RingBuffer {
   alignas(64) std::atomic<uint64_t> written;
   alignas(64) std::atomic<uint64_t> read;
   alignas(64) char bytes[kRingBytes];
 };
 
-// The first failure that a rank of this host has met, so that all name the same.
+// The first failure on this host, so that all ranks report the same one.
 struct FailureRecord {
-  std::atomic<uint32_t> state;  // 0: none, 1: being written, 2: there
+  std::atomic<uint32_t> state;  // 0: none, 1: being written, 2: complete
   int32_t rank;
   int64_t pid;
   uint32_t hangs;
@@ -76,9 +76,9 @@ class SharedMemory {
   int size() const { return size_; }
   FailureRecord& failure() const { return *reinterpret_cast<FailureRecord*>(base_); }
   Slot& slot(int rank) const { return *reinterpret_cast<Slot*>(base_ + slot_offset(rank)); }
-  Ring& ring(int from, int to) const {
-    return *reinterpret_cast<Ring*>(base_ + slot_offset(size_) +
-                                    static_cast<size_t>(from * size_ + to) * sizeof(Ring));
+  RingBuffer& ring_buffer(int from, int to) const {
+    return *reinterpret_cast<RingBuffer*>(
+        base_ + slot_offset(size_) + static_cast<size_t>(from * size_ + to) * sizeof(RingBuffer));
   }
 
  private:
@@ -88,15 +88,15 @@ class SharedMemory {
   int size_;
 };
 
-// One who tells something and one who goes to sleep must not miss each other: either the first sees
-// that the other sleeps, or the other sees what it is told. That takes a barrier on both sides; the
-// system lets the sleeper, who has time, pay for both.
-void barrier_of_wakers();
-void barrier_of_sleepers();
+// A lost wake-up must be impossible: either the waker sees that the rank sleeps, or the rank sees
+// what the waker wrote. That takes a full fence on both sides. With membarrier() the rank that goes
+// to sleep pays for both, and the waker's fence is free.
+void fence_before_wake();
+void fence_before_sleep();
 
-// Sleeps until somebody rings, `value` is not the bell's any more, or the time is over.
-void sleep_on(std::atomic<uint32_t>& bell, uint32_t value, Milliseconds time);
-void ring(Slot& slot);  // wakes its rank if it sleeps
+// Sleeps until wake(), while the futex has this value, at most for this time.
+void wait_on_futex(std::atomic<uint32_t>& futex, uint32_t value, Milliseconds time);
+void wake(Slot& slot);  // wakes its rank if it sleeps
 
 void record(FailureRecord& record, const Failure& failure);
 std::optional<Failure> recorded(const FailureRecord& record);

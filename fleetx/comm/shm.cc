@@ -36,7 +36,7 @@ Fd open_memory_of(const Member& m, int fd) {
   return opened;
 }
 
-// A mapping that is undone.
+// Unmaps in its destructor.
 class Mapping {
  public:
   Mapping(int fd, size_t bytes) : bytes_(bytes) {
@@ -65,8 +65,8 @@ void grow(int fd, size_t bytes) {
     fail(Error::Kind::kUnsupported, str("shm: ftruncate to ", bytes, " bytes: ", reason()));
 }
 
-// The memory of all ranks of the host, for buffers. Each rank has as much room as the machine has
-// memory; only what is used is there.
+// The buffers of all ranks of the host. Each rank reserves as much address space as the machine has
+// memory; pages are allocated when they are first used.
 class Arena {
  public:
   Arena(int rank, const std::vector<ShmPeer>& peers, int own_fd)
@@ -76,11 +76,11 @@ class Arena {
       const Fd fd = static_cast<int>(r) == rank
                         ? Fd(dup(own_fd))
                         : open_memory_of(peers[r].member, peers[r].arena_fd);
-      grow(fd.get(), room_);  // whoever comes first
+      grow(fd.get(), room_);  // the first rank sets the size
       maps_.emplace_back(fd.get(), room_);
     }
-    // Buffers of different ranks do not lie at the same place of a page: such addresses look alike
-    // to the CPU's store buffer.
+    // Buffers of different ranks start at different offsets of a page: with equal offsets the CPU
+    // takes a load for dependent on an earlier store (4K aliasing).
     free_[static_cast<size_t>(rank % 16) * 192] = room_ - 4096;
   }
 
@@ -89,10 +89,10 @@ class Arena {
   uint64_t locate(const void* memory, size_t bytes) const {
     const char* const begin = base(rank_);
     const char* const p = static_cast<const char*>(memory);
-    return p >= begin && p + bytes <= begin + room_ ? static_cast<uint64_t>(p - begin) : kNowhere;
+    return p >= begin && p + bytes <= begin + room_ ? static_cast<uint64_t>(p - begin) : kNotShared;
   }
 
-  void* take(size_t bytes) {
+  void* allocate(size_t bytes) {
     bytes = (std::max<size_t>(bytes, 1) + 4095) / 4096 * 4096;
     std::scoped_lock lock(mutex_);
     for (auto it = free_.begin(); it != free_.end(); ++it) {
@@ -106,11 +106,11 @@ class Arena {
     throw std::bad_alloc();
   }
 
-  void give_back(void* memory) {
+  void release(void* memory) {
     const auto begin = static_cast<size_t>(static_cast<char*>(memory) - base(rank_));
     std::scoped_lock lock(mutex_);
     size_t bytes = taken_.extract(begin).mapped();
-    // The system gets the whole pages back, and they are zero again.
+    // Returns whole pages to the system: they read as zero again.
     const size_t first = (begin + 4095) / 4096 * 4096, last = (begin + bytes) / 4096 * 4096;
     std::memset(memory, 0, std::min(first - begin, bytes));
     if (last > first)
@@ -148,14 +148,14 @@ class Arena {
 
 class Shm final : public Shared {
  public:
-  // `place` is a rank's number in the arena.
+  // `arena_ranks`: the rank in the arena of each rank of this group.
   Shm(int rank, const std::vector<Member>& members, std::shared_ptr<StoreClient> store,
-      Milliseconds timeout, std::shared_ptr<Arena> arena, std::vector<int> places, Mapping control,
-      std::string name)
+      Milliseconds timeout, std::shared_ptr<Arena> arena, std::vector<int> arena_ranks,
+      Mapping control, std::string name)
       : Shared(rank, members, std::move(store), timeout,
                SharedMemory(control.base(), static_cast<int>(members.size()))),
         arena_(std::move(arena)),
-        places_(std::move(places)),
+        arena_ranks_(std::move(arena_ranks)),
         control_(std::move(control)),
         name_(std::move(name)) {
     for (const Member& m : members)
@@ -166,7 +166,7 @@ class Shm final : public Shared {
   std::string_view backend() const override { return "shm"; }
 
   std::shared_ptr<void> allocate(size_t bytes) override {
-    return {arena_->take(bytes), [arena = arena_](void* p) { arena->give_back(p); }};
+    return {arena_->allocate(bytes), [arena = arena_](void* p) { arena->release(p); }};
   }
 
  private:
@@ -174,12 +174,12 @@ class Shm final : public Shared {
     return arena_->locate(memory, bytes);
   }
   char* address_of(int rank, uint64_t place) const override {
-    return arena_->base(places_[static_cast<size_t>(rank)]) + place;
+    return arena_->base(arena_ranks_[static_cast<size_t>(rank)]) + place;
   }
 
   bool is_dead(int rank) const override {
     const Fd& fd = pidfds_[static_cast<size_t>(rank)];
-    if (!fd) return true;  // it had gone before we looked
+    if (!fd) return true;  // it had ended before we opened it
     pollfd entry{fd.get(), POLLIN, 0};
     return poll(&entry, 1, 0) > 0;
   }
@@ -188,28 +188,30 @@ class Shm final : public Shared {
     std::ifstream stat(str("/proc/", members()[static_cast<size_t>(rank)].pid, "/stat"));
     std::string text;
     std::getline(stat, text);
-    const size_t end = text.rfind(") ");  // the program's name is before it
+    const size_t end = text.rfind(") ");  // ends the name of the program
     return end != std::string::npos && (text[end + 2] == 'T' || text[end + 2] == 't');
   }
 
-  std::unique_ptr<Communicator> make_group(const Some& some) override {
-    std::vector<int> places;
-    for (const int r : some.ranks) places.push_back(places_[static_cast<size_t>(r)]);
-    const auto n = static_cast<int>(some.ranks.size());
-    const std::string full_name = name_ + "/" + some.name;
+  std::unique_ptr<Communicator> make_group(const Subgroup& subgroup) override {
+    std::vector<int> arena_ranks;
+    for (const int r : subgroup.ranks) arena_ranks.push_back(arena_ranks_[static_cast<size_t>(r)]);
+    const auto n = static_cast<int>(subgroup.ranks.size());
+    const std::string full_name = name_ + "/" + subgroup.name;
     const Fd own = make_memory_file("fleetx-group");
-    const auto fds = store()->gather(full_name, some.own, n, std::to_string(own.get()), timeout());
-    const Fd control =
-        some.own == 0 ? Fd(dup(own.get())) : open_memory_of(some.members[0], std::stoi(fds[0]));
+    const auto fds =
+        store()->gather(full_name, subgroup.own, n, std::to_string(own.get()), timeout());
+    const Fd control = subgroup.own == 0 ? Fd(dup(own.get()))
+                                         : open_memory_of(subgroup.members[0], std::stoi(fds[0]));
     grow(control.get(), SharedMemory::bytes(n));
-    auto made = std::make_unique<Shm>(some.own, some.members, store(), timeout(), arena_, places,
-                                      Mapping(control.get(), SharedMemory::bytes(n)), full_name);
-    made->barrier();  // all have opened it: it can be closed
+    auto made = std::make_unique<Shm>(subgroup.own, subgroup.members, store(), timeout(), arena_,
+                                      arena_ranks, Mapping(control.get(), SharedMemory::bytes(n)),
+                                      full_name);
+    made->barrier();  // all ranks have opened it: it can be closed
     return made;
   }
 
   std::shared_ptr<Arena> arena_;
-  std::vector<int> places_;
+  std::vector<int> arena_ranks_;
   Mapping control_;
   std::string name_;
   std::vector<Fd> pidfds_;
@@ -223,29 +225,29 @@ std::string read_link(const char* path) {
 
 }  // namespace
 
-ShmOffer offer_shared_memory() {
+ShmFiles create_shared_files() {
   return {make_memory_file("fleetx-arena"), make_memory_file("fleetx-control")};
 }
 
 std::unique_ptr<Communicator> make_shm(int rank, const std::vector<ShmPeer>& peers,
-                                       const ShmOffer& own, std::shared_ptr<StoreClient> store,
+                                       const ShmFiles& own, std::shared_ptr<StoreClient> store,
                                        Milliseconds timeout) {
   const auto n = static_cast<int>(peers.size());
-  check_arg(n <= kMostRanks, "shm: ", n, " ranks on one host; at most ", kMostRanks);
+  check_arg(n <= kMaxRanks, "shm: ", n, " ranks on one host; at most ", kMaxRanks);
   std::vector<Member> members;
-  std::vector<int> places;
+  std::vector<int> arena_ranks;
   for (int r = 0; r < n; ++r) {
     members.push_back(peers[static_cast<size_t>(r)].member);
-    places.push_back(r);
+    arena_ranks.push_back(r);
   }
   const Fd control =
       rank == 0 ? Fd(dup(own.control.get())) : open_memory_of(members[0], peers[0].control_fd);
   grow(control.get(), SharedMemory::bytes(n));
   auto made = std::make_unique<Shm>(rank, members, std::move(store), timeout,
-                                    std::make_shared<Arena>(rank, peers, own.arena.get()), places,
-                                    Mapping(control.get(), SharedMemory::bytes(n)),
+                                    std::make_shared<Arena>(rank, peers, own.arena.get()),
+                                    arena_ranks, Mapping(control.get(), SharedMemory::bytes(n)),
                                     str("shm/", members[0].rank));
-  made->barrier();  // all have opened our memory: the offer can go
+  made->barrier();  // all ranks have opened the files: they can be closed
   return made;
 }
 

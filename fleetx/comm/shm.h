@@ -1,6 +1,6 @@
-// Backend shm: the ranks are processes of one host. Their common memory has no name in the file
-// system: a rank creates it (memfd) and the others open it through /proc, so nothing can be left
-// behind. Memory from allocate() is seen by all of them, and collectives work on it in place.
+// Backend shm: the ranks are processes of one host. Their shared memory has no name in the file
+// system: a rank creates it (memfd) and its peers open it through /proc, so nothing is left behind
+// after a crash. Memory from allocate() is mapped by all of them: collectives on it are zero-copy.
 #pragma once
 
 #include "fleetx/comm/communicator.h"
@@ -8,12 +8,12 @@
 namespace fleetx::comm {
 
 // Memory of this process that ranks of the same host can map.
-struct ShmOffer {
+struct ShmFiles {
   Fd arena, control;
 };
-ShmOffer offer_shared_memory();
+ShmFiles create_shared_files();
 
-// What the others need to find it.
+// What peers need to open it.
 struct ShmPeer {
   Member member;
   int arena_fd = -1, control_fd = -1;  // in that process
@@ -21,10 +21,10 @@ struct ShmPeer {
 
 // `peers` are the ranks of this host; all of them call it.
 std::unique_ptr<Communicator> make_shm(int rank, const std::vector<ShmPeer>& peers,
-                                       const ShmOffer& own, std::shared_ptr<StoreClient> store,
+                                       const ShmFiles& own, std::shared_ptr<StoreClient> store,
                                        Milliseconds timeout);
 
-// Ranks with the same one can share memory.
+// Ranks with the same id can share memory.
 std::string this_host_id();
 
 }  // namespace fleetx::comm

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "fleetx/base/error.h"
+#include "fleetx/comm/interruptible_wait.h"
 
 namespace fleetx::comm {
 namespace {
@@ -46,20 +47,22 @@ void set_option(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof value);
 }
 
-// kComm and kTimeout come from here and nowhere else.
+// Throws kTimeout at the deadline, kComm if poll() fails.
 void wait_for(int fd, short events, Deadline deadline) {
   for (;;) {
     pollfd entry{fd, events, 0};
-    const int n = poll(&entry, 1, left_ms(deadline));
+    const Deadline end = interruptible() ? std::min(deadline, after(kInterruptPeriod)) : deadline;
+    const int n = poll(&entry, 1, left_ms(end));
     if (n > 0) return;
     if (n < 0 && errno != EINTR) fail(Error::Kind::kComm, str("poll: ", reason()));
     if (Clock::now() >= deadline) fail(Error::Kind::kTimeout, "no answer before the deadline");
+    check_interrupt();
   }
 }
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-// An empty Fd where this attempt failed, with errno set.
+// An empty Fd with errno set if this attempt failed.
 Fd try_connect(const addrinfo& address, Deadline deadline) {
   Fd fd(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fd;
@@ -134,6 +137,7 @@ Fd connect_to(const Endpoint& endpoint, Deadline deadline) {
     const std::string why = reason();
     if (Clock::now() >= deadline)
       fail(Error::Kind::kTimeout, str("cannot connect to ", to_string(endpoint), ": ", why));
+    check_interrupt();
     std::this_thread::sleep_for(Milliseconds(20));
   }
 }

@@ -20,16 +20,16 @@ struct Endpoint {
 Endpoint parse_endpoint(std::string_view text);
 std::string to_string(const Endpoint& endpoint);
 
-// Port 0: the system chooses. An address that means all interfaces is refused.
+// Port 0: the system chooses. Wildcard addresses are refused.
 Fd listen_on(const Endpoint& endpoint);
 Endpoint local_endpoint(int fd);
-// Tries again while nobody listens there yet.
+// Retries until the deadline while the port is closed.
 Fd connect_to(const Endpoint& endpoint, Deadline deadline);
 
-// The settings of every connection: no delay, and the death of the other host is noticed in 5 s.
+// The settings of every connection: no delay; a dead host is detected within 5 s.
 void tune(int fd);
 
-// For non-blocking sockets. kTimeout at the deadline, kComm where the other side has gone.
+// For non-blocking sockets. kTimeout at the deadline, kComm if the peer has closed.
 void send_all(int fd, std::string_view bytes, Deadline deadline);
 void receive_all(int fd, char* to, size_t bytes, Deadline deadline);
 

@@ -13,7 +13,7 @@
 
 #include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
-#include "fleetx/comm/glance.h"
+#include "fleetx/comm/interruptible_wait.h"
 #include "fleetx/comm/store.h"
 #include "fleetx/comm/store_wire.h"
 
@@ -23,14 +23,14 @@ namespace {
 using wire::Kind;
 using wire::Message;
 
-constexpr Milliseconds kShort{2'000};  // for an answer that the store gives at once
+constexpr Milliseconds kReplyTimeout{2'000};  // the store answers such requests at once
 
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "this machine";
 }
 
-// The next message of a connection that has no thread yet.
+// Blocks for the next message, before the receive thread runs.
 Message receive(int fd, wire::Reader& reader, Deadline deadline) {
   for (;;) {
     if (auto message = reader.next()) return *message;
@@ -50,17 +50,20 @@ class StoreClient::Impl {
     const Deadline deadline = after(options_.timeout);
     socket_ = connect_to(options_.server, deadline);
     try {
-      shake_hands(deadline);
+      authenticate(deadline);
     } catch (const Error& e) {
       fail(e.kind(), str("store at ", to_string(options_.server),
-                         ": no welcome (is the job's secret right?): ", e.what()));
+                         ": authentication failed (is the job's secret right?): ", e.what()));
     }
     wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    thread_ = std::thread([this] { listen(); });
+    thread_ = std::thread([this] { receive_loop(); });
   }
 
   ~Impl() {
-    if (std::uncaught_exceptions() == 0 && !failed_) leave();
+    try {
+      if (std::uncaught_exceptions() == 0 && !failed_) leave();
+    } catch (...) {  // interrupted: a destructor cannot pass it on
+    }
     stop_ = true;
     const uint64_t one = 1;
     if (write(wake_.get(), &one, sizeof one) < 0) shutdown(socket_.get(), SHUT_RDWR);
@@ -74,8 +77,8 @@ class StoreClient::Impl {
     const auto begin = Clock::now();
     const uint32_t id = submit(std::move(m), begin + timeout);
     std::unique_lock lock(mutex_);
-    const bool there = wait_glancing(changed_, lock, begin + timeout,
-                                     [&] { return failure_ || replies_.count(id); });
+    const bool there = wait_interruptible(changed_, lock, begin + timeout,
+                                          [&] { return failure_ || replies_.count(id); });
     if (const auto it = replies_.find(id); it != replies_.end()) {
       const Message reply = std::move(it->second);
       forget(id);
@@ -87,17 +90,17 @@ class StoreClient::Impl {
     if (there) fail(Error::Kind::kComm, str("store: ", what, ": ", to_string(*failure_)));
     lock.unlock();
     const std::string missing = cancel(id);
-    fail(Error::Kind::kTimeout, str("store: ", what, ": still waiting after ", seconds_since(begin),
+    fail(Error::Kind::kTimeout, str("store: ", what, ": no answer after ", seconds_since(begin),
                                     " s", missing.empty() ? "" : "; missing: " + missing));
   }
 
-  void abort(const Failure& f) { tell(Kind::kAbort, f); }
-  void ended(const Failure& f) { tell(Kind::kEnded, f); }
+  void abort(const Failure& f) { notify(Kind::kAbort, f); }
+  void ended(const Failure& f) { notify(Kind::kEnded, f); }
 
   Failure suspect(const Failure& f) {
-    tell(Kind::kSuspect, f);
+    notify(Kind::kSuspect, f);
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kShort, [&] { return failure_.has_value(); });
+    changed_.wait_for(lock, kReplyTimeout, [&] { return failure_.has_value(); });
     return failure_.value_or(f);
   }
 
@@ -112,7 +115,7 @@ class StoreClient::Impl {
     std::unique_lock lock(calling_);
     watches_.emplace_back(watch);
     if (const auto failure = this->failure()) (*watch)(*failure);
-    // Its owner goes after a call that is under way, not during it.
+    // Unregistering waits for a callback that is running.
     return {watch.get(), [this, watch](void*) mutable {
               std::scoped_lock guard(calling_);
               watch.reset();
@@ -121,17 +124,17 @@ class StoreClient::Impl {
 
   void leave() {
     try {
-      call({.kind = Kind::kLeave}, kShort, "leave");
-    } catch (const Error&) {  // the store has gone first: nobody is left to be told
+      call({.kind = Kind::kLeave}, kReplyTimeout, "leave");
+    } catch (const Error&) {  // the store is gone: nothing to leave
     }
   }
 
  private:
-  void shake_hands(Deadline deadline) {
+  void authenticate(Deadline deadline) {
     wire::Reader reader;
     const Message challenge = receive(socket_.get(), reader, deadline);
     check_file(challenge.kind == Kind::kChallenge && challenge.value.size() == wire::kNonceBytes,
-               "this is not a store of ours");
+               "the server is not a FleetX store");
     const std::string nonce = wire::random_bytes(wire::kNonceBytes);
     const auto proof = [&](std::string_view who, std::string_view theirs, std::string_view own) {
       return wire::prove(options_.secret, who, theirs, own, options_.job);
@@ -168,9 +171,9 @@ class StoreClient::Impl {
   std::string cancel(uint32_t request) {
     try {
       const uint32_t id =
-          submit({.kind = Kind::kCancel, .number = int64_t{request}}, after(kShort));
+          submit({.kind = Kind::kCancel, .number = int64_t{request}}, after(kReplyTimeout));
       std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, kShort, [&] { return replies_.count(id); });
+      changed_.wait_for(lock, kReplyTimeout, [&] { return replies_.count(id); });
       const std::string missing = replies_[id].value;
       forget(id);
       return missing;
@@ -179,17 +182,17 @@ class StoreClient::Impl {
     }
   }
 
-  void tell(Kind kind, const Failure& f) {
+  void notify(Kind kind, const Failure& f) {
     const Message m{.kind = kind, .number = f.rank, .count = f.pid, .key = f.host, .value = f.what};
     try {
       std::scoped_lock lock(sending_);
-      send_all(socket_.get(), wire::encode(m), after(kShort));
-    } catch (const Error&) {  // the thread sees that the store has gone
+      send_all(socket_.get(), wire::encode(m), after(kReplyTimeout));
+    } catch (const Error&) {  // the receive thread sees that the store is gone
     }
   }
 
-  void listen() {
-    wire::Reader reader(wire::kMostBytes);
+  void receive_loop() {
+    wire::Reader reader(wire::kMaxBytes);
     try {
       while (!stop_) {
         pollfd fds[] = {{socket_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
@@ -202,7 +205,7 @@ class StoreClient::Impl {
         reader.feed({buffer, static_cast<size_t>(n)});
         while (auto m = reader.next()) handle(*m);
       }
-    } catch (const Error&) {  // damaged: as good as gone
+    } catch (const Error&) {  // a damaged stream is treated as a lost connection
     }
     set_failure(
         {-1, options_.server.host, 0,

@@ -24,12 +24,12 @@ namespace {
 using wire::Kind;
 using wire::Message;
 
-constexpr Milliseconds kTimeToProve{10'000};
-// How long the store listens to those who wait before it blames one who does not.
-constexpr Milliseconds kTimeToBlame{300};
-constexpr size_t kMostQueuedBytes = size_t{64} << 20;
-constexpr size_t kRoomPerEntry = 128;  // bookkeeping of a key, counted with it
-constexpr int kMostStrangersInLog = 10;
+constexpr Milliseconds kAuthTimeout{10'000};
+// How long the store collects reports of hanging ranks before it picks one.
+constexpr Milliseconds kSuspectWindow{300};
+constexpr size_t kMaxQueuedBytes = size_t{64} << 20;
+constexpr size_t kEntryOverhead = 128;  // bookkeeping bytes counted per entry
+constexpr int kMaxLoggedRejections = 10;
 constexpr uint64_t kListener = 0, kWake = 1, kFirstConnection = 2;
 
 struct Connection {
@@ -38,15 +38,15 @@ struct Connection {
   std::string nonce = wire::random_bytes(wire::kNonceBytes);
   std::string out;
   size_t sent = 0;
-  Deadline prove_by = after(kTimeToProve);
-  bool proved = false, left = false, wants_write = false;
+  Deadline auth_deadline = after(kAuthTimeout);
+  bool authenticated = false, left = false, wants_write = false;
   int rank = -1;
   int64_t pid = 0;
   std::string host;
 };
 
-// A gather that is under way.
-struct Round {
+// A gather that waits for more callers.
+struct PendingGather {
   struct Part {
     uint64_t connection;
     uint32_t request;
@@ -110,7 +110,7 @@ class StoreServer::Impl {
  private:
   void wake() {
     const uint64_t one = 1;
-    if (write(wake_.get(), &one, sizeof one) < 0) return;  // full: it is awake already
+    if (write(wake_.get(), &one, sizeof one) < 0) return;  // full: it will wake up
   }
 
   void watch(int fd, uint64_t id, int action, uint32_t events) {
@@ -133,16 +133,17 @@ class StoreServer::Impl {
         else
           on_ready(id, events[i].events);
       }
-      drop_unproved();
-      blame();
-      drop_doomed();
+      drop_unauthenticated();
+      resolve_suspects();
+      close_connections();
     }
   }
 
   int timeout() const {
     Deadline first = after(Milliseconds(60'000));
-    for (const uint64_t id : unproved_) first = std::min(first, connections_.at(id).prove_by);
-    if (!suspects_.empty()) first = std::min(first, blame_at_);
+    for (const uint64_t id : unauthenticated_)
+      first = std::min(first, connections_.at(id).auth_deadline);
+    if (!suspects_.empty()) first = std::min(first, suspects_due_);
     return left_ms(first);
   }
 
@@ -150,13 +151,13 @@ class StoreServer::Impl {
     for (;;) {
       Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!fd) return;
-      if (connections_.size() >= options_.most_connections) continue;
+      if (connections_.size() >= options_.max_connections) continue;
       tune(fd.get());
       const uint64_t id = next_id_++;
       watch(fd.get(), id, EPOLL_CTL_ADD, EPOLLIN);
       Connection& c = connections_[id];
       c.fd = std::move(fd);
-      unproved_.insert(id);
+      unauthenticated_.insert(id);
       send(id, {.kind = Kind::kChallenge, .value = c.nonce});
     }
   }
@@ -176,59 +177,59 @@ class StoreServer::Impl {
   }
 
   void on_ended(const Failure& end) {
-    if (!seen_.count(end.rank)) publish(end);
+    if (!joined_.count(end.rank)) publish(end);
   }
 
   void on_ready(uint64_t id, uint32_t events) {
-    if (connections_.find(id) == connections_.end() || doomed_.count(id)) return;
+    if (connections_.find(id) == connections_.end() || closing_.count(id)) return;
     if (events & EPOLLOUT) flush(id);
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) receive(id);
   }
 
-  // One read per event: a client that sends without end does not keep the others waiting.
+  // One read per event, so that a client that sends endlessly does not starve the others.
   void receive(uint64_t id) {
     Connection& c = connections_.at(id);
     char buffer[65536];
     const ssize_t n = recv(c.fd.get(), buffer, sizeof buffer, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-      doomed_.insert(id);
+      closing_.insert(id);
       return;
     }
     try {
       c.reader.feed({buffer, static_cast<size_t>(n)});
       while (auto message = c.reader.next()) {
-        if (doomed_.count(id)) return;
-        if (c.proved)
+        if (closing_.count(id)) return;
+        if (c.authenticated)
           handle(id, *message);
         else
           check_proof(id, *message);
       }
     } catch (const Error& e) {
-      // Anybody can knock: the log must not grow with it.
-      if (c.proved || ++strangers_ <= kMostStrangersInLog)
-        log::warning("store", c.proved ? str("rank ", c.rank) : "a stranger",
-                     " was cut off: ", e.what());
-      doomed_.insert(id);
+      // Anyone can connect: limit what such clients add to the log.
+      if (c.authenticated || ++rejections_ <= kMaxLoggedRejections)
+        log::warning("store", c.authenticated ? str("rank ", c.rank) : "an unauthenticated client",
+                     " was disconnected: ", e.what());
+      closing_.insert(id);
     }
   }
 
   void check_proof(uint64_t id, const Message& m) {
     Connection& c = connections_.at(id);
     check_file(m.kind == Kind::kProof && m.value.size() == wire::kNonceBytes + wire::kProofBytes,
-               "expected a proof of the job's secret");
+               "expected authentication with the job's secret");
     const std::string_view nonce = std::string_view(m.value).substr(0, wire::kNonceBytes);
     const std::string_view proof = std::string_view(m.value).substr(wire::kNonceBytes);
     check_file(wire::same_proof(
                    proof, wire::prove(options_.secret, "client", c.nonce, nonce, options_.job)),
-               "it does not know the secret of this job");
-    c.proved = true;
+               "wrong secret for this job");
+    c.authenticated = true;
     c.rank = static_cast<int>(m.number);
-    seen_.insert(c.rank);
+    joined_.insert(c.rank);
     c.pid = m.count;
     c.host = m.key;
-    c.reader.set_most_bytes(wire::kMostBytes);
-    unproved_.erase(id);
+    c.reader.set_max_bytes(wire::kMaxBytes);
+    unauthenticated_.erase(id);
     send(id, {.kind = Kind::kWelcome,
               .value = wire::prove(options_.secret, "server", nonce, c.nonce, options_.job)});
     if (const auto failure = this->failure()) send_failure(id, *failure);
@@ -245,7 +246,7 @@ class StoreServer::Impl {
       case Kind::kEnded: return on_ended(failure_of(m, false));
       case Kind::kSuspect: return suspect(id, m);
       case Kind::kLeave: connections_.at(id).left = true; return reply(id, m.id);
-      default: check_file(false, "a message that only the server sends");
+      default: check_file(false, "a message kind that only the server sends");
     }
   }
 
@@ -256,11 +257,11 @@ class StoreServer::Impl {
     send(id, {.kind = Kind::kRefused, .id = request, .value = why});
   }
 
-  // Counts the memory of an entry; false where the store is full.
-  bool make_room(uint64_t id, const Message& m) {
-    const size_t bytes = m.key.size() + m.value.size() + kRoomPerEntry;
-    if (used_bytes_ + bytes > options_.most_bytes) {
-      refuse(id, m.id, str("the store is full (", options_.most_bytes, " bytes)"));
+  // Accounts for the memory of an entry; false if the store is full.
+  bool reserve(uint64_t id, const Message& m) {
+    const size_t bytes = m.key.size() + m.value.size() + kEntryOverhead;
+    if (used_bytes_ + bytes > options_.max_bytes) {
+      refuse(id, m.id, str("the store is full (", options_.max_bytes, " bytes)"));
       return false;
     }
     used_bytes_ += bytes;
@@ -269,8 +270,8 @@ class StoreServer::Impl {
 
   void set(uint64_t id, const Message& m) {
     const auto old = values_.find(m.key);
-    if (old != values_.end()) used_bytes_ -= m.key.size() + old->second.size() + kRoomPerEntry;
-    if (!make_room(id, m)) {
+    if (old != values_.end()) used_bytes_ -= m.key.size() + old->second.size() + kEntryOverhead;
+    if (!reserve(id, m)) {
       if (old != values_.end()) values_.erase(old);
       return;
     }
@@ -284,12 +285,12 @@ class StoreServer::Impl {
   void get(uint64_t id, const Message& m) {
     const auto it = values_.find(m.key);
     if (it != values_.end()) return reply(id, m.id, it->second);
-    if (make_room(id, m)) waiting_[m.key].emplace_back(id, m.id);
+    if (reserve(id, m)) waiting_[m.key].emplace_back(id, m.id);
   }
 
   void add(uint64_t id, const Message& m) {
     const auto it = counters_.find(m.key);
-    if (it == counters_.end() && !make_room(id, m)) return;
+    if (it == counters_.end() && !reserve(id, m)) return;
     int64_t sum = 0;
     if (__builtin_add_overflow(counters_[m.key], m.number, &sum))
       return refuse(id, m.id, "the counter would overflow");
@@ -300,22 +301,23 @@ class StoreServer::Impl {
   void gather(uint64_t id, const Message& m) {
     if (m.count < 1 || m.number < 0 || m.number >= m.count)
       return refuse(id, m.id, str("index ", m.number, " of ", m.count));
-    Round& round = rounds_[m.key];
-    if (round.count == 0) round.count = m.count;
-    if (round.count != m.count)
-      return refuse(id, m.id, str(m.count, " take part here, ", round.count, " elsewhere"));
-    if (round.parts.count(m.number))
-      return refuse(id, m.id, str("index ", m.number, " is here already"));
-    if (!make_room(id, m)) return;
-    round.parts[m.number] = {id, m.id, m.value};
-    if (static_cast<int64_t>(round.parts.size()) < round.count) return;
-    const auto done = rounds_.extract(m.key);
+    PendingGather& pending = gathers_[m.key];
+    if (pending.count == 0) pending.count = m.count;
+    if (pending.count != m.count)
+      return refuse(id, m.id,
+                    str("count ", m.count, " here, ", pending.count, " at other callers"));
+    if (pending.parts.count(m.number))
+      return refuse(id, m.id, str("index ", m.number, " has called already"));
+    if (!reserve(id, m)) return;
+    pending.parts[m.number] = {id, m.id, m.value};
+    if (static_cast<int64_t>(pending.parts.size()) < pending.count) return;
+    const auto done = gathers_.extract(m.key);
     std::vector<std::string> values;
     for (const auto& [index, part] : done.mapped().parts) values.push_back(part.value);
     const std::string all = wire::pack(values);
     for (const auto& [index, part] : done.mapped().parts) {
-      used_bytes_ -= m.key.size() + part.value.size() + kRoomPerEntry;
-      if (all.size() + wire::kMostKeyBytes > wire::kMostBytes)
+      used_bytes_ -= m.key.size() + part.value.size() + kEntryOverhead;
+      if (all.size() + wire::kMaxKeyBytes > wire::kMaxBytes)
         refuse(part.connection, part.request,
                str("all values together are ", all.size(), " bytes"));
       else
@@ -323,67 +325,67 @@ class StoreServer::Impl {
     }
   }
 
-  // Answers with who is missing in a gather, for the error message of the one who waited.
+  // Replies with the missing indices of a gather, for the error message of the caller.
   void cancel(uint64_t id, const Message& m) {
     const auto request = static_cast<uint32_t>(m.number);
     std::string missing;
-    for (auto& [name, round] : rounds_) {
-      const auto part = std::find_if(round.parts.begin(), round.parts.end(), [&](const auto& p) {
-        return p.second.connection == id && p.second.request == request;
-      });
-      if (part == round.parts.end()) continue;
-      for (int64_t i = 0; i < round.count && missing.size() < 100; ++i)
-        if (!round.parts.count(i)) missing += str(missing.empty() ? "" : ", ", i);
+    for (auto& [name, pending] : gathers_) {
+      const auto part = std::find_if(
+          pending.parts.begin(), pending.parts.end(),
+          [&](const auto& p) { return p.second.connection == id && p.second.request == request; });
+      if (part == pending.parts.end()) continue;
+      for (int64_t i = 0; i < pending.count && missing.size() < 100; ++i)
+        if (!pending.parts.count(i)) missing += str(missing.empty() ? "" : ", ", i);
       break;
     }
-    forget(id, &request);
+    drop_requests(id, &request);
     reply(id, m.id, missing);
   }
 
-  // The waiting requests of a connection, or one of them.
-  void forget(uint64_t id, const uint32_t* request) {
+  // Drops all waiting requests of a connection, or one of them.
+  void drop_requests(uint64_t id, const uint32_t* request) {
     const auto is_it = [&](uint64_t connection, uint32_t r) {
       return connection == id && (request == nullptr || r == *request);
     };
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       const size_t gone = std::erase_if(
           it->second, [&](const auto& entry) { return is_it(entry.first, entry.second); });
-      used_bytes_ -= gone * (it->first.size() + kRoomPerEntry);
+      used_bytes_ -= gone * (it->first.size() + kEntryOverhead);
       it = it->second.empty() ? waiting_.erase(it) : std::next(it);
     }
-    for (auto it = rounds_.begin(); it != rounds_.end();) {
+    for (auto it = gathers_.begin(); it != gathers_.end();) {
       std::erase_if(it->second.parts, [&](const auto& entry) {
-        const Round::Part& part = entry.second;
+        const PendingGather::Part& part = entry.second;
         if (!is_it(part.connection, part.request)) return false;
-        used_bytes_ -= it->first.size() + part.value.size() + kRoomPerEntry;
+        used_bytes_ -= it->first.size() + part.value.size() + kEntryOverhead;
         return true;
       });
-      it = it->second.parts.empty() ? rounds_.erase(it) : std::next(it);
+      it = it->second.parts.empty() ? gathers_.erase(it) : std::next(it);
     }
   }
 
   void suspect(uint64_t id, const Message& m) {
     if (failure()) return;
-    if (suspects_.empty()) blame_at_ = after(kTimeToBlame);
+    if (suspects_.empty()) suspects_due_ = after(kSuspectWindow);
     waiters_.insert(connections_.at(id).rank);
     suspects_.push_back(failure_of(m, true));
   }
 
-  void blame() {
-    if (suspects_.empty() || Clock::now() < blame_at_) return;
-    Failure blamed = suspects_.front();
+  void resolve_suspects() {
+    if (suspects_.empty() || Clock::now() < suspects_due_) return;
+    Failure failed = suspects_.front();
     for (const Failure& s : suspects_)
       if (!waiters_.count(s.rank)) {
-        blamed = s;
+        failed = s;
         break;
       }
     suspects_.clear();
-    publish(blamed);
+    publish(failed);
   }
 
   void publish(Failure failure) {
-    for (const auto& [id, c] : connections_)  // who speaks may not know where the other runs
-      if (c.proved && c.rank >= 0 && c.rank == failure.rank) {
+    for (const auto& [id, c] : connections_)  // the reporter may not know where the rank runs
+      if (c.authenticated && c.rank >= 0 && c.rank == failure.rank) {
         if (failure.host.empty()) failure.host = c.host;
         if (failure.pid == 0) failure.pid = c.pid;
       }
@@ -393,7 +395,7 @@ class StoreServer::Impl {
       failure_ = failure;
     }
     for (const auto& [id, c] : connections_)
-      if (c.proved) send_failure(id, failure);
+      if (c.authenticated) send_failure(id, failure);
     if (options_.on_failure) options_.on_failure(failure);
   }
 
@@ -423,7 +425,7 @@ class StoreServer::Impl {
       } else if (errno == EAGAIN || errno == EINTR) {
         break;
       } else {
-        doomed_.insert(id);
+        closing_.insert(id);
         return;
       }
     }
@@ -431,8 +433,8 @@ class StoreServer::Impl {
     if (!rest) {
       c.out.clear();
       c.sent = 0;
-    } else if (c.out.size() - c.sent > kMostQueuedBytes) {
-      doomed_.insert(id);  // it does not read
+    } else if (c.out.size() - c.sent > kMaxQueuedBytes) {
+      closing_.insert(id);  // the client does not read
     }
     if (rest != c.wants_write) {
       c.wants_write = rest;
@@ -440,22 +442,22 @@ class StoreServer::Impl {
     }
   }
 
-  void drop_unproved() {
+  void drop_unauthenticated() {
     const auto now = Clock::now();
-    for (const uint64_t id : unproved_)
-      if (connections_.at(id).prove_by <= now) doomed_.insert(id);
+    for (const uint64_t id : unauthenticated_)
+      if (connections_.at(id).auth_deadline <= now) closing_.insert(id);
   }
 
-  void drop_doomed() {
-    while (!doomed_.empty()) {
-      const uint64_t id = *doomed_.begin();
-      doomed_.erase(doomed_.begin());
-      unproved_.erase(id);
-      forget(id, nullptr);
+  void close_connections() {
+    while (!closing_.empty()) {
+      const uint64_t id = *closing_.begin();
+      closing_.erase(closing_.begin());
+      unauthenticated_.erase(id);
+      drop_requests(id, nullptr);
       const auto node = connections_.extract(id);
       if (node.empty()) continue;
       const Connection& c = node.mapped();
-      if (c.proved && !c.left && c.rank >= 0)
+      if (c.authenticated && !c.left && c.rank >= 0)
         publish({c.rank, c.host, c.pid, "is gone: its connection to the store ended", false});
     }
   }
@@ -465,23 +467,23 @@ class StoreServer::Impl {
   Endpoint endpoint_;
   std::atomic<bool> stop_ = false;
 
-  mutable std::mutex mutex_;  // of the three below; the rest belongs to the thread
+  mutable std::mutex mutex_;  // guards the three below; the rest belongs to the thread
   std::optional<Failure> failure_, asked_;
   std::vector<Failure> ended_;
 
   uint64_t next_id_ = kFirstConnection;
   std::unordered_map<uint64_t, Connection> connections_;
-  std::set<uint64_t> unproved_, doomed_;
-  std::set<int> seen_;  // ranks that have been here
+  std::set<uint64_t> unauthenticated_, closing_;
+  std::set<int> joined_;  // ranks that have connected
   std::unordered_map<std::string, std::string> values_;
   std::unordered_map<std::string, int64_t> counters_;
   std::unordered_map<std::string, std::vector<std::pair<uint64_t, uint32_t>>> waiting_;
-  std::unordered_map<std::string, Round> rounds_;
+  std::unordered_map<std::string, PendingGather> gathers_;
   std::vector<Failure> suspects_;
   std::set<int> waiters_;
-  Deadline blame_at_;
+  Deadline suspects_due_;
   size_t used_bytes_ = 0;
-  int strangers_ = 0;
+  int rejections_ = 0;
 
   std::thread thread_;
 };

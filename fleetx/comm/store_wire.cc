@@ -54,7 +54,7 @@ Message decode(std::string_view bytes) {
   m.number = in.number<int64_t>();
   m.count = in.number<int64_t>();
   const auto key_bytes = in.number<uint16_t>();
-  check_file(key_bytes <= kMostKeyBytes, "store message: a key of ", key_bytes, " bytes");
+  check_file(key_bytes <= kMaxKeyBytes, "store message: a key of ", key_bytes, " bytes");
   m.key = in.take(key_bytes);
   m.value = in.rest();
   return m;
@@ -63,8 +63,8 @@ Message decode(std::string_view bytes) {
 }  // namespace
 
 std::string encode(const Message& m) {
-  check_arg(m.key.size() <= kMostKeyBytes, "store: a key of ", m.key.size(), " bytes; at most ",
-            kMostKeyBytes);
+  check_arg(m.key.size() <= kMaxKeyBytes, "store: a key of ", m.key.size(), " bytes; at most ",
+            kMaxKeyBytes);
   std::string body;
   put(body, static_cast<uint8_t>(m.kind));
   put(body, m.id);
@@ -73,8 +73,8 @@ std::string encode(const Message& m) {
   put(body, static_cast<uint16_t>(m.key.size()));
   body += m.key;
   body += m.value;
-  check_arg(body.size() <= kMostBytes, "store: '", m.key, "': a value of ", m.value.size(),
-            " bytes; at most ", kMostBytes);
+  check_arg(body.size() <= kMaxBytes, "store: '", m.key, "': a value of ", m.value.size(),
+            " bytes; at most ", kMaxBytes);
   std::string frame;
   put(frame, static_cast<uint32_t>(body.size()));
   return frame + body;
@@ -84,11 +84,11 @@ std::optional<Message> Reader::next() {
   const std::string_view rest = std::string_view(buffer_).substr(begin_);
   if (rest.size() < 4) return std::nullopt;
   const auto length = Cursor(rest).number<uint32_t>();
-  check_file(length <= most_bytes_, "store message of ", length, " bytes; at most ", most_bytes_);
+  check_file(length <= max_bytes_, "store message of ", length, " bytes; at most ", max_bytes_);
   if (rest.size() - 4 < length) return std::nullopt;
   Message message = decode(rest.substr(4, length));
   begin_ += 4 + length;
-  if (begin_ == buffer_.size() || begin_ > kMostBytes) {
+  if (begin_ == buffer_.size() || begin_ > kMaxBytes) {
     buffer_.erase(0, begin_);
     begin_ = 0;
   }

@@ -181,7 +181,7 @@ const RegisterRankFn moves("moves", [](Communicator& c) {
 });
 
 // The order of arrival does not matter, for any number of pieces.
-const RegisterRankFn any_timing("any_timing", [](Communicator& c) {
+const RegisterRankFn random_timing("random_timing", [](Communicator& c) {
   std::mt19937 random(static_cast<unsigned>(c.rank()));
   constexpr int64_t count = 3'000'001;
   const std::vector<float> want = reference<float>(all_ranks(c), count, ReduceOp::kAverage, 5);
@@ -339,7 +339,7 @@ class EveryBackend : public ::testing::TestWithParam<std::string> {
 
 TEST_P(EveryBackend, Reductions) { EXPECT_TRUE(run_ranks(GetParam(), "reductions")); }
 TEST_P(EveryBackend, Moves) { EXPECT_TRUE(run_ranks(GetParam(), "moves")); }
-TEST_P(EveryBackend, AnyTiming) { EXPECT_TRUE(run_ranks(GetParam(), "any_timing")); }
+TEST_P(EveryBackend, RandomTiming) { EXPECT_TRUE(run_ranks(GetParam(), "random_timing")); }
 TEST_P(EveryBackend, Allocated) { EXPECT_TRUE(run_ranks(GetParam(), "allocated")); }
 TEST_P(EveryBackend, Groups) { EXPECT_TRUE(run_ranks(GetParam(), "groups")); }
 TEST_P(EveryBackend, Handles) { EXPECT_TRUE(run_ranks(GetParam(), "handles")); }
@@ -353,12 +353,12 @@ INSTANTIATE_TEST_SUITE_P(All, EveryBackend,
                            return info.param.back() == '*' ? "interleaved" : info.param;
                          });
 
-TEST(Communicator, RanksThatCallDifferentThingsAreTold) {
+TEST(Communicator, MismatchedCallsAreAnError) {
   EXPECT_TRUE(run_ranks("local", "different_calls"));
   EXPECT_TRUE(run_ranks("shm", "different_calls"));
 }
 
-TEST(Communicator, OneRankNeedsNothing) {
+TEST(Communicator, SingleRankNeedsNoStore) {
   const auto c = make_communicator({.rank = 0, .size = 1});
   float x = 3;
   c->all_reduce(&x, 1, f32, ReduceOp::kAverage);

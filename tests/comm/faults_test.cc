@@ -71,10 +71,10 @@ void survive(Communicator& c, int signal, Milliseconds timeout) {
           << "rank " << c.rank() << ": '" << part << "' is not in: " << e.what();
     if (c.rank() == 0) std::fprintf(stderr, "  rank 0 after %.2f s: %s\n", seconds, e.what());
   }
-  // The group is dead, and says so at once.
+  // The group is broken, and later calls fail at once.
   float x = 0;
   const auto again = Clock::now();
-  expect_error(Error::Kind::kComm, {"dead", str("rank ", kVictim)},
+  expect_error(Error::Kind::kComm, {"broken", str("rank ", kVictim)},
                [&] { c.all_reduce(&x, 1, f32); });
   EXPECT_LT(seconds_since(again), 0.5);
 }
@@ -97,7 +97,7 @@ const RegisterRankFn cases[] = {{"kill_before", fault(SIGKILL, Phase::kBefore)},
                                 {"stop_middle", fault(SIGSTOP, Phase::kMiddle)},
                                 {"stop_after", fault(SIGSTOP, Phase::kAfter)}};
 
-// Threads cannot be killed, but they can leave, or not come.
+// Threads cannot be killed, but they can leave, or not make the call.
 const RegisterRankFn leaves("leaves", [](Communicator& c) {
   c.set_step(kStep);
   float x = 1;
@@ -106,7 +106,7 @@ const RegisterRankFn leaves("leaves", [](Communicator& c) {
   expect_error(Error::Kind::kComm, {"rank 2", "has left", "all_reduce of 1 f32", "step 40"},
                [&] { c.all_reduce(&x, 1, f32); });
 });
-const RegisterRankFn does_not_come("does_not_come", [](Communicator& c) {
+const RegisterRankFn missing_call("missing_call", [](Communicator& c) {
   float x = 1;
   const auto begin = Clock::now();
   if (c.rank() == kVictim) {
@@ -118,8 +118,8 @@ const RegisterRankFn does_not_come("does_not_come", [](Communicator& c) {
   });
   EXPECT_LT(seconds_since(begin), 1.5);
 });
-// Who comes when the others have given up is told, though they had all been there.
-const RegisterRankFn comes_late("comes_late", [](Communicator& c) {
+// A rank that makes the call after its peers have timed out gets the failure, too.
+const RegisterRankFn late_call("late_call", [](Communicator& c) {
   c.barrier();
   if (c.rank() == kVictim) std::this_thread::sleep_for(Milliseconds(2'000));
   expect_error(Error::Kind::kTimeout, {"rank 2 on host"},
@@ -135,9 +135,9 @@ const RegisterRankFn no_message("no_message", [](Communicator& c) {
     std::this_thread::sleep_for(Milliseconds(1500));
 });
 
-// The user of rank 2 gives up while it waits for rank 0, which is late: by a call of its own (a
-// posted one for "posted"). His exception comes through, and the others learn whom they need not
-// wait for.
+// The user of rank 2 interrupts it while it waits for rank 0, which is late: in a blocking call, or
+// in a posted one for "posted". The exception reaches the caller, and the peers get a failure that
+// names rank 2.
 struct UserWantsToStop {};
 
 void give_up_after_a_moment() {
@@ -163,7 +163,7 @@ RankFn interrupted(bool posted) {
     } else if (c.rank() == 0) {
       std::this_thread::sleep_for(Milliseconds(1000));
       try {
-        call();  // all it needs may have been there before the user gave up
+        call();  // it may have everything it needs before the interrupt
       } catch (const Error&) {
       }
     } else {
@@ -195,7 +195,7 @@ int children() {
 
 class Faults : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
-TEST_P(Faults, AreNamedInTime) {
+TEST_P(Faults, AreReportedInTime) {
   const auto [backend, name] = GetParam();
   if (std::string(backend) == "mpi" && !have_mpi()) GTEST_SKIP() << "mpirun is not installed";
   const std::vector<std::string> before = names_in("/dev/shm");
@@ -217,7 +217,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class Interrupts : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
-TEST_P(Interrupts, EndAWaitAndAreTold) {
+TEST_P(Interrupts, EndWaitsOnAllRanks) {
   const auto [backend, name] = GetParam();
   EXPECT_TRUE(run_ranks(backend, name, {.most = Milliseconds(30'000)}));
 }
@@ -229,14 +229,14 @@ INSTANTIATE_TEST_SUITE_P(All, Interrupts,
                            return str(std::get<0>(info.param), "_", std::get<1>(info.param));
                          });
 
-TEST(LocalFaults, ARankThatLeavesIsNamed) { EXPECT_TRUE(run_ranks("local", "leaves")); }
-TEST(LocalFaults, ARankThatLeavesIsNamedByShm) { EXPECT_TRUE(run_ranks("shm", "leaves")); }
-TEST(LocalFaults, ARankThatDoesNotComeIsNamed) { EXPECT_TRUE(run_ranks("local", "does_not_come")); }
-TEST(LocalFaults, ARankThatComesTooLateIsToldSo) {
+TEST(LocalFaults, ErrorNamesARankThatLeft) { EXPECT_TRUE(run_ranks("local", "leaves")); }
+TEST(LocalFaults, ErrorNamesARankThatLeftShm) { EXPECT_TRUE(run_ranks("shm", "leaves")); }
+TEST(LocalFaults, TimeoutNamesTheMissingRank) { EXPECT_TRUE(run_ranks("local", "missing_call")); }
+TEST(LocalFaults, LateRankGetsTheFailure) {
   for (const char* backend : {"shm", "gloo", "hierarchical"})
-    EXPECT_TRUE(run_ranks(backend, "comes_late"));
+    EXPECT_TRUE(run_ranks(backend, "late_call"));
 }
-TEST(LocalFaults, AMessageThatDoesNotComeIsNamed) {
+TEST(LocalFaults, TimeoutNamesTheMissingSender) {
   EXPECT_TRUE(run_ranks("local", "no_message"));
   EXPECT_TRUE(run_ranks("shm", "no_message"));
   EXPECT_TRUE(run_ranks("gloo", "no_message"));

@@ -13,6 +13,7 @@
 
 #include "fleetx/comm/store_wire.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/sanitized.h"
 
 namespace fleetx::comm {
 namespace {
@@ -56,16 +57,16 @@ TEST_F(StoreTest, GetWaitsForTheValue) {
   late.join();
 }
 
-TEST_F(StoreTest, NothingWaitsForEver) {
+TEST_F(StoreTest, CallsTimeOut) {
   StoreClient a(options());
-  expect_error(Error::Kind::kTimeout, {"never", "still waiting"}, [&] { a.get("never", kSoon); });
+  expect_error(Error::Kind::kTimeout, {"never", "no answer after"}, [&] { a.get("never", kSoon); });
   expect_error(Error::Kind::kTimeout, {"meet", "missing: 0, 2"},
                [&] { a.barrier("meet", 1, 3, kSoon); });
   a.set("never", "now");
   EXPECT_EQ(a.get("never", kSoon), "now");
 }
 
-TEST_F(StoreTest, GatherGivesEverybodyAllValuesByIndex) {
+TEST_F(StoreTest, GatherReturnsAllValuesByIndex) {
   constexpr int n = 32;
   std::atomic<int> right = 0;
   std::vector<std::thread> ranks;
@@ -83,29 +84,29 @@ TEST_F(StoreTest, GatherGivesEverybodyAllValuesByIndex) {
   EXPECT_FALSE(server.failure());
 }
 
-TEST_F(StoreTest, RefusesWhatMakesNoSense) {
+TEST_F(StoreTest, RejectsInvalidRequests) {
   StoreClient a(options()), b(options());
   expect_error(Error::Kind::kInvalidArgument, {"index 3 of 3"}, [&] { a.barrier("x", 3, 3); });
   std::thread first([&] { EXPECT_THROW(a.barrier("y", 0, 2, kSoon), Error); });
   std::this_thread::sleep_for(Milliseconds(50));
-  expect_error(Error::Kind::kInvalidArgument, {"3 take part here, 2 elsewhere"},
+  expect_error(Error::Kind::kInvalidArgument, {"count 3 here, 2 at other callers"},
                [&] { b.barrier("y", 1, 3); });
-  expect_error(Error::Kind::kInvalidArgument, {"index 0 is here already"},
+  expect_error(Error::Kind::kInvalidArgument, {"index 0 has called already"},
                [&] { b.barrier("y", 0, 2); });
   first.join();
   expect_error(Error::Kind::kInvalidArgument, {"key of 2000 bytes"},
                [&] { a.set(std::string(2000, 'k'), ""); });
 }
 
-TEST(Store, IsBounded) {
-  StoreServer server({.secret = "s", .most_bytes = 10'000});
+TEST(Store, MemoryIsBounded) {
+  StoreServer server({.secret = "s", .max_bytes = 10'000});
   StoreClient a({.server = server.endpoint(), .secret = "s"});
   for (int i = 0; i < 100; ++i) a.set("same", std::string(5'000, 'x'));
   expect_error(Error::Kind::kInvalidArgument, {"the store is full"},
                [&] { a.set("other", std::string(5'000, 'x')); });
 }
 
-TEST_F(StoreTest, OnlyThoseWhoKnowTheSecretAreHeard) {
+TEST_F(StoreTest, ClientsNeedTheSecret) {
   StoreOptions wrong = options();
   wrong.secret = "guess";
   expect_error(Error::Kind::kComm, {"secret"}, [&] { StoreClient c(wrong); });
@@ -115,7 +116,7 @@ TEST_F(StoreTest, OnlyThoseWhoKnowTheSecretAreHeard) {
   EXPECT_FALSE(server.failure());
 }
 
-TEST_F(StoreTest, AServerThatDoesNotKnowTheSecretIsNotBelieved) {
+TEST_F(StoreTest, ServerNeedsTheSecret) {
   Fd listener = listen_on({"127.0.0.1", 0});
   std::thread impostor([&] {
     pollfd ready{listener.get(), POLLIN, 0};
@@ -137,7 +138,7 @@ TEST_F(StoreTest, AServerThatDoesNotKnowTheSecretIsNotBelieved) {
   impostor.join();
 }
 
-TEST_F(StoreTest, GarbageIsCutOffAndHarmsNobody) {
+TEST_F(StoreTest, GarbageDisconnectsOnlyItsSender) {
   std::mt19937 random(1);
   StoreClient good(options());
   for (int i = 0; i < 200; ++i) {
@@ -154,7 +155,7 @@ TEST_F(StoreTest, GarbageIsCutOffAndHarmsNobody) {
   EXPECT_FALSE(server.failure());
 }
 
-TEST_F(StoreTest, AFrameThatIsTooLongIsRefusedBeforeItIsRead) {
+TEST_F(StoreTest, OversizedFrameIsRejectedBeforeItIsRead) {
   Fd fd = connect_to(server.endpoint(), after(kSoon));
   send_all(fd.get(), std::string("\xff\xff\xff\x7f", 4), after(kSoon));
   char bytes[4096];
@@ -164,7 +165,7 @@ TEST_F(StoreTest, AFrameThatIsTooLongIsRefusedBeforeItIsRead) {
   });
 }
 
-TEST_F(StoreTest, AFailureReachesEverybodyWhoWaits) {
+TEST_F(StoreTest, FailureReachesAllWaiters) {
   StoreClient a(options(0)), b(options(1)), c(options(2));
   std::atomic<int> told = 0;
   const auto watch = b.on_failure([&](const Failure& f) { told += f.rank; });
@@ -182,14 +183,16 @@ TEST_F(StoreTest, AFailureReachesEverybodyWhoWaits) {
   expect_error(Error::Kind::kComm, {"rank 2"}, [&] { late.get("never"); });
 }
 
-TEST_F(StoreTest, TheLauncherCanTell) {
+TEST_F(StoreTest, LauncherCanPublishAFailure) {
   StoreClient a(options(0));
   server.abort({3, "b", 9, "was killed by SIGSEGV", false});
   expect_error(Error::Kind::kComm, {"rank 3 on host b (pid 9) was killed by SIGSEGV"},
                [&] { a.get("never"); });
 }
 
-TEST_F(StoreTest, ARankThatDiesIsNoticed) {
+TEST_F(StoreTest, DeadRankIsDetected) {
+  // The store's threads may hold a lock of the sanitizer when this forks.
+  if (testing::kSanitized) GTEST_SKIP() << "a sanitizer's own locks do not survive fork";
   const pid_t child = fork();
   if (child == 0) {
     StoreClient store(options(5));
@@ -207,7 +210,7 @@ TEST_F(StoreTest, ARankThatDiesIsNoticed) {
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(StoreTest, GoodbyeIsNoFailureButAnExceptionIs) {
+TEST_F(StoreTest, LeaveIsNoFailureButAnExceptionIs) {
   { StoreClient a(options(1)); }
   StoreClient b(options(0));
   b.set("alive", "");
@@ -220,7 +223,7 @@ TEST_F(StoreTest, GoodbyeIsNoFailureButAnExceptionIs) {
   expect_error(Error::Kind::kComm, {"rank 2"}, [&] { b.get("never"); });
 }
 
-TEST_F(StoreTest, OneWhoWaitsIsNotBlamed) {
+TEST_F(StoreTest, WaitingRankIsNotSuspected) {
   // 0 waits for 1, 1 waits for 2, 2 hangs.
   StoreClient a(options(0)), b(options(1)), c(options(2));
   Failure told[2];
@@ -235,7 +238,7 @@ TEST_F(StoreTest, OneWhoWaitsIsNotBlamed) {
   }
 }
 
-TEST(Store, AStoreThatVanishesIsNoticed) {
+TEST(Store, LostStoreIsDetected) {
   auto server = std::make_unique<StoreServer>(StoreServer::Options{.secret = "s"});
   StoreClient a({.server = server->endpoint(), .secret = "s", .rank = 0});
   std::thread waiter([&] {
@@ -246,7 +249,7 @@ TEST(Store, AStoreThatVanishesIsNoticed) {
   waiter.join();
 }
 
-TEST(Store, ListensWhereItIsToldAndNowhereElse) {
+TEST(Store, ListensOnlyOnItsAddress) {
   expect_error(Error::Kind::kInvalidArgument, {"all interfaces"}, [] {
     StoreServer s({.listen = {"0.0.0.0", 0}, .secret = "s"});
   });
@@ -273,10 +276,10 @@ TEST(Store, Addresses) {
     EXPECT_THROW(parse_endpoint(bad), Error) << bad;
 }
 
-TEST(Store, MessagesSurviveTheWire) {
+TEST(Store, MessagesRoundTrip) {
   const wire::Message m{wire::Kind::kGather, 7,     -3,
                         int64_t{1} << 40,    "key", std::string(70'000, 'v')};
-  wire::Reader reader(wire::kMostBytes);
+  wire::Reader reader(wire::kMaxBytes);
   const std::string bytes = wire::encode(m) + wire::encode(m);
   for (size_t i = 0; i < bytes.size(); i += 1000) reader.feed(bytes.substr(i, 1000));
   EXPECT_EQ(reader.next(), m);

@@ -1,4 +1,4 @@
-// libfleetx_mpi: the only file that sees MPI.
+// libfleetx_mpi: the only file that includes mpi.h.
 #include <mpi.h>
 
 #include <cstdlib>
@@ -11,9 +11,9 @@
 namespace fleetx::comm {
 namespace {
 
-// One lock for all calls: MPI need not be thread-safe, and no call below blocks.
+// Serializes all MPI calls (MPI_THREAD_SERIALIZED); none of them blocks.
 std::mutex mpi_mutex;
-bool failed = false;  // MPI_Finalize would wait for the dead
+bool failed = false;  // MPI_Finalize would wait for dead ranks
 
 void finalize() {
   int done = 0;
@@ -45,8 +45,8 @@ class Mpi final : public Exchange {
       Milliseconds timeout, MPI_Comm comm)
       : Exchange(rank, std::move(members), std::move(store), timeout), comm_(comm) {}
   ~Mpi() override {
-    stop_lane();
-    finish_letters(after(Milliseconds(2'000)));
+    stop_queue();
+    finish_pending_sends(after(Milliseconds(2'000)));
     std::scoped_lock lock(mpi_mutex);
     if (!failed) MPI_Comm_free(&comm_);
   }
@@ -96,8 +96,8 @@ class Mpi final : public Exchange {
   };
   friend class OneTransfer;
 
-  // Labels of collectives have bit 47; the last 27 bits of their number are enough, since few are
-  // under way at once.
+  // Labels of collectives have bit 47 set. The low 27 bits of their number suffice, since few are
+  // in flight at once.
   static int tag_of(uint64_t label) {
     const bool collective = label >> 47 & 1;
     return collective ? static_cast<int>(1 << 30 | (label & ((1 << 27) - 1)))
@@ -124,39 +124,40 @@ class Mpi final : public Exchange {
     return t;
   }
 
-  std::unique_ptr<Communicator> make_group(const Some& some) override {
+  std::unique_ptr<Communicator> make_group(const Subgroup& subgroup) override {
     std::scoped_lock lock(mpi_mutex);
     MPI_Group all, part;
     MPI_Comm made = MPI_COMM_NULL;
     MPI_Comm_group(comm_, &all);
-    MPI_Group_incl(all, static_cast<int>(some.ranks.size()), some.ranks.data(), &part);
+    MPI_Group_incl(all, static_cast<int>(subgroup.ranks.size()), subgroup.ranks.data(), &part);
     const int tag =
-        static_cast<int>(std::hash<std::string>{}(some.name) & ((1 << 27) - 1)) | 1 << 29;
+        static_cast<int>(std::hash<std::string>{}(subgroup.name) & ((1 << 27) - 1)) | 1 << 29;
     const int code = MPI_Comm_create_group(comm_, part, tag, &made);
     MPI_Group_free(&part);
     MPI_Group_free(&all);
     if (code != MPI_SUCCESS) fail(Error::Kind::kComm, "mpi: no group: " + reason(code));
     MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-    return std::make_unique<Mpi>(some.own, some.members, store(), timeout(), made);
+    return std::make_unique<Mpi>(subgroup.own, subgroup.members, store(), timeout(), made);
   }
 
   MPI_Comm comm_;
 };
 
 // Host names and process ids of all ranks.
-std::vector<Member> introduce(MPI_Comm comm, int size) {
-  struct Card {
+std::vector<Member> exchange_rank_info(MPI_Comm comm, int size) {
+  struct RankInfo {
     char host[MPI_MAX_PROCESSOR_NAME];
     int64_t pid;
   };
-  Card mine{};
+  RankInfo mine{};
   int length = 0;
   MPI_Get_processor_name(mine.host, &length);
   mine.pid = getpid();
-  std::vector<Card> cards(static_cast<size_t>(size));
-  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
+  std::vector<RankInfo> infos(static_cast<size_t>(size));
+  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, infos.data(), sizeof mine, MPI_BYTE, comm);
   std::vector<Member> members;
-  for (const Card& c : cards) members.push_back({static_cast<int>(members.size()), c.host, c.pid});
+  for (const RankInfo& c : infos)
+    members.push_back({static_cast<int>(members.size()), c.host, c.pid});
   return members;
 }
 
@@ -176,5 +177,5 @@ fleetx::comm::Communicator* fleetx_make_mpi(const fleetx::comm::CommOptions* opt
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  return new Mpi(rank, introduce(comm, size), options->store, options->timeout, comm);
+  return new Mpi(rank, exchange_rank_info(comm, size), options->store, options->timeout, comm);
 }

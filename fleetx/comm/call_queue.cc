@@ -1,12 +1,12 @@
-#include "fleetx/comm/lane.h"
+#include "fleetx/comm/call_queue.h"
 
 #include "fleetx/base/error.h"
-#include "fleetx/comm/glance.h"
+#include "fleetx/comm/interruptible_wait.h"
 
 namespace fleetx::comm {
 namespace {
 
-thread_local bool is_lane = false;
+thread_local bool is_queue_thread = false;
 
 struct Count {
   explicit Count(int& counter) : n(++counter) {}
@@ -31,10 +31,10 @@ bool Work::wait_for(Milliseconds time) const {
   return true;
 }
 
-bool Lane::on_lane() { return is_lane; }
+bool CallQueue::on_thread() { return is_queue_thread; }
 
-// One that is done and that nobody holds any more.
-std::shared_ptr<Work::State> Lane::free_state() {
+// A state whose call is done and that no Work refers to.
+std::shared_ptr<Work::State> CallQueue::free_state() {
   for (const auto& state : states_) {
     if (state.use_count() > 1) continue;
     const std::scoped_lock lock(state->mutex);
@@ -46,7 +46,7 @@ std::shared_ptr<Work::State> Lane::free_state() {
   return states_.emplace_back(std::make_shared<Work::State>());
 }
 
-void Lane::append(Work::State& state) {
+void CallQueue::append(Work::State& state) {
   FLEETX_CHECK(!stop_, "a call on a communicator that is being destroyed");
   if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
   state.next = nullptr;
@@ -55,24 +55,25 @@ void Lane::append(Work::State& state) {
   changed_.notify_all();
 }
 
-// A direct call comes after all that were started before it: the queue must be empty.
-void Lane::take_turn() {
+// A blocking call runs after all asynchronous calls before it: the queue must be empty.
+void CallQueue::take_turn() {
   std::unique_lock lock(mutex_);
   if (busy_ || first_ != nullptr) {
     const Count one_more(waiting_);
-    wait_glancing(changed_, lock, Deadline::max(), [&] { return !busy_ && first_ == nullptr; });
+    wait_interruptible(changed_, lock, Deadline::max(),
+                       [&] { return !busy_ && first_ == nullptr; });
   }
   busy_ = true;
 }
 
-void Lane::end_turn() {
+void CallQueue::end_turn() {
   std::scoped_lock lock(mutex_);
   busy_ = false;
   if (waiting_ > 0 || first_ != nullptr) changed_.notify_all();
 }
 
-void Lane::serve() {
-  is_lane = true;
+void CallQueue::serve() {
+  is_queue_thread = true;
   for (;;) {
     Work::State* state = nullptr;  // kept by states_
     {
@@ -98,7 +99,7 @@ void Lane::serve() {
   }
 }
 
-void Lane::stop() {
+void CallQueue::stop() {
   {
     std::scoped_lock lock(mutex_);
     stop_ = true;

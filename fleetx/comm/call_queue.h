@@ -1,5 +1,5 @@
-// Runs calls in the order they were made: those that are started on a thread of its own, those that
-// are waited for in the caller's when nothing is before them.
+// Runs the calls of a communicator in the order they were made. Asynchronous calls run on the
+// queue's own thread; a blocking call runs on the caller's thread once the queue is empty.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace fleetx::comm {
 
-// A call that was started. Copies mean the same call. Its error is thrown by every wait.
+// A handle of an asynchronous call. Copies refer to the same call. Every wait rethrows its error.
 class Work {
  public:
   Work() = default;  // done
@@ -26,13 +26,13 @@ class Work {
   bool test() const { return wait_for(Milliseconds(0)); }
 
  private:
-  friend class Lane;
+  friend class CallQueue;
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
     bool done = false;
     std::exception_ptr error;
-    // What is to be done, and what comes after it in the lane.
+    // The function to call, and the next entry of the queue.
     void (*call)(void*) = nullptr;
     alignas(std::max_align_t) std::byte function[128];
     State* next = nullptr;
@@ -41,11 +41,11 @@ class Work {
   std::shared_ptr<State> state_;
 };
 
-class Lane {
+class CallQueue {
  public:
-  ~Lane() { stop(); }
+  ~CallQueue() { stop(); }
 
-  // Allocates nothing once as many calls as now were under way before.
+  // Reuses the states of finished calls: no allocation in the steady state.
   template <class Fn>
   Work start(const Fn& fn) {
     static_assert(std::is_trivially_copyable_v<Fn> && sizeof(Fn) <= sizeof(Work::State::function));
@@ -62,15 +62,15 @@ class Lane {
     const Turn turn{this};
     fn();
   }
-  // Waits for the call that runs; those behind it fail.
+  // Waits for the call in flight; queued calls fail.
   void stop();
-  // Whether the calling thread is a lane's: it shares its core with the computation.
-  static bool on_lane();
+  // Whether the calling thread is a queue's thread, which shares its core with the computation.
+  static bool on_thread();
 
  private:
   struct Turn {
-    Lane* lane;
-    ~Turn() { lane->end_turn(); }
+    CallQueue* queue;
+    ~Turn() { queue->end_turn(); }
   };
   void take_turn();
   void end_turn();
@@ -80,8 +80,8 @@ class Lane {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::shared_ptr<Work::State>> states_;  // all that there are, to be used again
-  Work::State *first_ = nullptr, *last_ = nullptr;    // those that wait for their turn
+  std::vector<std::shared_ptr<Work::State>> states_;  // all of them, for reuse
+  Work::State *first_ = nullptr, *last_ = nullptr;    // the queued calls
   bool busy_ = false;
   std::atomic<bool> stop_ = false;
   int waiting_ = 0;
