@@ -117,7 +117,7 @@ std::string own_host_name() {
 }
 
 std::string own_address_towards(const Endpoint& other) {
-  // Connecting a datagram socket sends nothing; it only chooses the way.
+  // Connecting a datagram socket sends nothing; it only selects the route.
   const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -127,7 +127,7 @@ std::string own_address_towards(const Endpoint& other) {
   auto* raw = reinterpret_cast<sockaddr*>(&address);
   const bool found = connect(probe, raw, length) == 0 && getsockname(probe, raw, &length) == 0;
   close(probe);
-  check_arg(found, "there is no way from this machine to ", other.ip,
+  check_arg(found, "no route from this machine to ", other.ip,
             "; check the address and the network");
   return text_of(address.sin_addr);
 }

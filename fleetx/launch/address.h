@@ -12,18 +12,18 @@ namespace fleetx::launch {
 
 struct Endpoint {
   std::string ip;
-  int port = 0;  // 0: to be chosen
+  int port = 0;  // 0: chosen by binding
   bool operator==(const Endpoint&) const = default;
 };
 std::string to_string(const Endpoint& endpoint);
 std::string to_csv(const std::vector<Endpoint>& endpoints);
 
-// Gives the IPv4 address of a name.
+// Resolves a name to an IPv4 address.
 using Resolve = std::function<std::optional<std::string>(const std::string& name)>;
 
 enum class Port { kNone, kRequired, kOptional };
 
-// No part is empty, no entry occurs twice. `flag` ("--ips") stands in the errors.
+// No part is empty, no entry occurs twice. `flag` ("--ips") is named in errors.
 std::vector<Endpoint> parse_endpoints(std::string_view flag, std::string_view text, Port port,
                                       const Resolve& resolve);
 
@@ -34,7 +34,7 @@ bool is_ipv4(const std::string& text);
 std::optional<std::string> resolve_by_system(const std::string& name);
 std::vector<std::string> own_addresses();  // IPv4, of all interfaces
 std::string own_host_name();
-// The address of this machine that packets to `other` leave from.
+// The local address of the route to `other`.
 std::string own_address_towards(const Endpoint& other);
 
 }  // namespace fleetx::launch

@@ -20,7 +20,7 @@ bool write_all(int fd, std::string_view bytes) {
 }  // namespace
 
 void Console::write_out(std::string_view bytes) {
-  // A reader that has gone (`fleetrun ... | head`) is no reason to stop the job.
+  // A closed stdout (`fleetrun ... | head`) must not stop the job.
   if (!stdout_gone_) stdout_gone_ = !write_all(STDOUT_FILENO, bytes);
   line_open_ = bytes.back() != '\n';
 }

@@ -1,5 +1,5 @@
-// What the user of fleetrun sees: output of the processes that speak (stdout), one line per event
-// with its time (stderr), and a progress line at the bottom of a terminal.
+// The console of fleetrun: output of processes (stdout), one line per event with its time (stderr),
+// and a progress line at the bottom of a terminal.
 #pragma once
 
 #include <map>
@@ -13,7 +13,8 @@ namespace fleetx::launch {
 class Console {
  public:
   struct Options {
-    bool prefixes = false;  // several speak: each line begins with who says it
+    bool prefixes =
+        false;  // output of several processes: each line begins with the name of its process
     bool progress = false;  // stderr is a terminal
   };
   explicit Console(const Options& options) : options_(options) {}
@@ -22,7 +23,7 @@ class Console {
   Console& operator=(const Console&) = delete;
 
   void output(const std::string& who, std::string_view bytes);
-  // Nothing more comes from `who`: prints a line without end.
+  // The output of `who` has ended: completes an unfinished line.
   void end_output(const std::string& who);
   template <class... Parts>
   void event(log::Level level, const Parts&... parts) {
@@ -37,7 +38,7 @@ class Console {
   void write_out(std::string_view bytes);
 
   Options options_;
-  std::map<std::string, std::string> unfinished_;  // where lines get prefixes
+  std::map<std::string, std::string> unfinished_;  // last line of each process, with prefixes
   bool line_open_ = false, progress_shown_ = false, stdout_gone_ = false;
 };
 

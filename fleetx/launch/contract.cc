@@ -1,4 +1,4 @@
-// What each process is told: the writing side of base/job_env.h; and the slots workers run on.
+// The environment of each process (read by base/job_env.h), and the slots of workers.
 #include <algorithm>
 #include <set>
 
@@ -9,15 +9,15 @@
 namespace fleetx::launch {
 namespace {
 
-constexpr int kMostSlot = 65535;
+constexpr int kMaxSlot = 65535;
 
-// Devices by number; nullopt where there is no list.
+// Devices by number; nullopt if there is no list.
 std::optional<std::vector<std::string>> device_list(const std::string& what,
                                                     const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   std::vector<std::string> devices;
   for (const std::string& device : split_list(*text)) {
-    const int number = whole_number(str(what, "='", *text, "': entry"), device, 0, kMostSlot);
+    const int number = whole_number(str(what, "='", *text, "': entry"), device, 0, kMaxSlot);
     check_arg(std::ranges::count(devices, str(number)) == 0, what, "='", *text, "': ", number,
               " is there twice; each worker needs a slot of its own");
     devices.push_back(str(number));
@@ -27,14 +27,14 @@ std::optional<std::vector<std::string>> device_list(const std::string& what,
 
 struct Visible {
   std::vector<std::string> devices;
-  bool by_name = false;  // some are GPU-... or MIG-..., which --gpus cannot say
+  bool by_name = false;  // some are GPU-... or MIG-..., which --gpus cannot select
 };
 
-// nullopt where CUDA_VISIBLE_DEVICES is not there or hides all of them. As CUDA has it, a negative
-// number hides itself and what follows.
+// nullopt if CUDA_VISIBLE_DEVICES is unset or hides all devices. As in CUDA, a negative number
+// hides itself and all that follow.
 std::optional<Visible> visible_devices(const Environment& environment) {
   const auto text = find(environment, "CUDA_VISIBLE_DEVICES");
-  if (!text || *text == "NoDevFiles") return std::nullopt;  // of batch systems: none
+  if (!text || *text == "NoDevFiles") return std::nullopt;  // set by batch systems: none
   Visible visible;
   std::vector<std::string> numbers;
   for (const std::string& entry : split_list(*text)) {
@@ -65,7 +65,7 @@ std::vector<std::string> slices(const std::vector<std::string>& devices, int pro
   return result;
 }
 
-// Variables of another job, or of the program that started fleetrun, must not reach a process.
+// Variables of another job, or of the program that started fleetrun, must not be inherited.
 bool belongs_to_contract(const std::string& name) {
   static const std::set<std::string> kNames{job_var::kTrainerId,       job_var::kCurrentEndpoint,
                                             job_var::kTrainersNum,     job_var::kTrainerEndpoints,
@@ -129,7 +129,7 @@ std::vector<std::string> slots_of(const Options& o, const Environment& environme
   check_arg(!asked || !asked->empty(), "--gpus is empty; give slots, as in --gpus=0,1");
   const auto visible = visible_devices(environment);
   if (asked && visible && !visible->by_name) {
-    // What a process sees are positions in the list of visible devices.
+    // Processes see positions in the list of visible devices.
     const std::vector<std::string>& devices = visible->devices;
     for (std::string& device : *asked) {
       const auto found = std::ranges::find(devices, device);
@@ -168,7 +168,7 @@ std::vector<std::string> merged_environment(const Environment& user, const JobPl
     merged.erase(proxy);
   if (!plan.roles_from_environment)
     std::erase_if(merged, [](const auto& entry) { return belongs_to_contract(entry.first); });
-  // A user who sets the number of threads means it.
+  // A number of threads set by the user is kept.
   if (!find(user, "OMP_NUM_THREADS") && !find(user, "FLEETX_THREADS"))
     merged["OMP_NUM_THREADS"] = str(process.share.threads);
   merged["PYTHONUNBUFFERED"] = std::string("1");

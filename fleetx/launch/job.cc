@@ -1,25 +1,21 @@
 #include "fleetx/launch/job.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
-#include <thread>
 
-#include "fleetx/launch/guard.h"
-#include "fleetx/launch/others.h"
+#include "fleetx/base/interrupt.h"
 #include "fleetx/launch/output.h"
+#include "fleetx/launch/peer_launchers.h"
 #include "fleetx/launch/ports.h"
 #include "fleetx/launch/report.h"
 #include "fleetx/launch/supervisor.h"
+#include "fleetx/launch/watchdog.h"
 
 namespace fleetx::launch {
 namespace {
@@ -29,11 +25,23 @@ using Level = log::Level;
 // The interpreter that the Python packages are built for: another may come first on PATH.
 constexpr const char* kPython = FLEETX_PYTHON;
 
-// Machines may be started one after the other by hand.
-constexpr double kMeetingSeconds = 600;
+// Users may start the machines one after the other by hand.
+constexpr double kRendezvousSeconds = 600;
 
-// Workers that wait for one that failed raise within some hundredths of a second.
-constexpr double kLastWordsSeconds = 0.25;
+// After a failure, the time for the other workers to log their errors before SIGTERM. They get the
+// failure from the store within some hundredths of a second.
+constexpr double kErrorLogSeconds = 0.25;
+
+// A signal from the user while the machines of the job meet.
+struct Stopped {
+  int signal;
+};
+
+void throw_if_stopped(const Signals& signals) {
+  signalfd_siginfo info{};
+  while (read(signals.fd(), &info, sizeof info) == sizeof info)
+    if (info.ssi_signo != SIGCHLD) throw Stopped{static_cast<int>(info.ssi_signo)};
+}
 
 class Job {
  public:
@@ -41,18 +49,19 @@ class Job {
   int run();
 
  private:
+  int run_attempts();
   void make_log_dir() const;
   void write_endpoints() const;
   void bind_ports();
   void choose_secret();
-  void meet();
-  void meet_others();
-  std::vector<std::string> endpoints_of_all();
+  void rendezvous();
+  void rendezvous_with_peers();
+  std::vector<std::string> endpoints_of_all(PeerLaunchers& peers);
   void open_store();
   void announce() const;
   std::vector<Task> tasks() const;
   Supervision supervision(bool terminal);
-  bool speaks(const Process& process) const;
+  bool show_output(const Process& process) const;
   std::string log_path(const Process& process) const;
 
   Options options_;
@@ -63,8 +72,8 @@ class Job {
   std::string log_dir_;
   JobPlan asked_, plan_;  // as planned; with the ports of this attempt
   std::optional<Signals> signals_;
-  std::unique_ptr<Guard> guard_;
-  std::unique_ptr<Others> others_;  // of several machines
+  std::unique_ptr<Watchdog> watchdog_;
+  std::unique_ptr<PeerLaunchers> peers_;  // of several machines
   std::unique_ptr<ProcessStore> store_;
   std::vector<BoundPort> ports_;  // one per local process
   BoundPort store_port_;          // where it is fixed
@@ -87,7 +96,7 @@ void Job::make_log_dir() const {
             log_dir_, "'", error ? str(" (", error.message(), ")") : "", "; choose another folder");
   std::vector<std::string> logs;
   for (const Process& process : plan_.processes)
-    if (plan_.here(process)) logs.push_back(process.log_name());
+    if (plan_.is_local(process)) logs.push_back(process.log_name());
   remove_old_logs(log_dir_, logs);
 }
 
@@ -101,7 +110,7 @@ void Job::write_endpoints() const {
 
 void Job::bind_ports() {
   // What the last attempt held must be free before it is bound again.
-  others_.reset();
+  peers_.reset();
   store_.reset();
   ports_.clear();
   store_port_ = {};
@@ -112,14 +121,14 @@ void Job::bind_ports() {
     store_port_.socket.reset();  // the store binds it itself; the claim keeps other jobs away
   }
   for (Process& process : plan_.processes) {
-    if (!plan_.here(process)) continue;
+    if (!plan_.is_local(process)) continue;
     ports_.push_back(bind_port(process.name(), process.endpoint));
     process.endpoint = ports_.back().endpoint;
   }
 }
 
-// One machine: random. Several: what the user gave all of them, or else something that the same
-// command gives on each, which keeps mistakes out, but not an attacker.
+// One machine: random. Several: FLEETX_JOB_SECRET, or else derived from the command line, which
+// protects from mistakes but not from attackers.
 void Job::choose_secret() {
   if (const auto given = find(environment_, job_var::kSecret)) {
     secret_ = *given;
@@ -128,16 +137,16 @@ void Job::choose_secret() {
   } else {
     secret_ = secret_from(str(plan_.job_id, " ", to_string(plan_.store), " ", plan_.nodes));
     if (restart_ == 0)
-      log::warning("fleetrun",
-                   "the job's secret follows from the command line; on a network you do "
-                   "not trust, set FLEETX_JOB_SECRET to the same random hex digits on "
-                   "every machine");
+      log::warning(
+          "fleetrun",
+          "the job's secret is derived from the command line; on an untrusted network, set "
+          "FLEETX_JOB_SECRET to the same random hex digits on every machine");
   }
 }
 
-std::vector<std::string> Job::endpoints_of_all() {
+std::vector<std::string> Job::endpoints_of_all(PeerLaunchers& peers) {
   try {
-    return others_->gather("endpoints", to_csv(plan_.endpoints(JobRole::kWorker)));
+    return peers.gather("endpoints", to_csv(plan_.endpoints(JobRole::kWorker)));
   } catch (const Error& e) {
     if (e.kind() != Error::Kind::kInvalidArgument) throw;
     fail(e.kind(), str("--rank=", plan_.node, ": another machine has this number already (",
@@ -145,80 +154,62 @@ std::vector<std::string> Job::endpoints_of_all() {
   }
 }
 
-void Job::meet_others() {
+void Job::rendezvous_with_peers() {
   LinkOptions link{
       .where = asked_.store, .serve = plan_.node == 0, .node = plan_.node, .nodes = plan_.nodes};
   link.secret = secret_;
   link.job = str(plan_.job_id, "#", restart_);
   link.host = host_.name;
-  link.again = restart_ > 0;
-  link.seconds = kMeetingSeconds;
+  link.retry_connect = restart_ > 0;
+  link.seconds = kRendezvousSeconds;
+  // Local until the end: an exception closes the connection, which tells the peers to stop waiting.
+  std::unique_ptr<PeerLaunchers> peers;
   try {
-    others_ = std::make_unique<Others>(stores_, link);
+    peers = std::make_unique<PeerLaunchers>(stores_, link);
   } catch (const Error& e) {
     if (plan_.node == 0 || e.kind() == Error::Kind::kTimeout) throw;
     fail(e.kind(), str(e.what(), "; start this machine with the --job_id, ",
                        options_.master ? "--master, --nnodes" : "addresses",
                        " and FLEETX_JOB_SECRET of the others"));
   }
-  if (plan_.must_meet) {
-    Meeting meeting;
-    for (const std::string& csv : endpoints_of_all())
-      meeting.endpoints.push_back(parse_endpoints("--master", csv, Port::kRequired, host_.resolve));
-    plan_ = make_plan(options_, environment_, host_, meeting);
+  if (plan_.needs_rendezvous) {
+    BoundEndpoints bound;
+    for (const std::string& csv : endpoints_of_all(*peers))
+      bound.endpoints.push_back(parse_endpoints("--master", csv, Port::kRequired, host_.resolve));
+    plan_ = make_plan(options_, environment_, host_, bound);
   } else {
-    check_same_job(plan_, others_->gather("job", description_of(plan_)));
+    check_same_job(plan_, peers->gather("job", description_of(plan_)));
   }
-  // The processes meet in a store of their own, which dies with the attempt.
+  // The processes use a store of their own, which ends with the attempt.
   if (plan_.node == 0) open_store();
-  store_address_ = others_->gather("store", store_address_)[0];
+  store_address_ = peers->gather("store", store_address_)[0];
   if (plan_.node != 0)
     store_ = stores_.connect(
         parse_endpoints("the store", store_address_, Port::kRequired, host_.resolve)[0], secret_,
         plan_.job_id);
+  peers_ = std::move(peers);
 }
 
-// The others may take their time: meanwhile the user can stop us.
-void Job::meet() {
+// Waits for the other machines; the user can stop it by a signal.
+void Job::rendezvous() {
   store_address_.clear();
   if (plan_.roles_from_environment || !stores_.serve) return;
   choose_secret();
   if (plan_.nodes == 1) return open_store();
-  log::info("fleetrun", "machine ", plan_.node, " of ", plan_.nodes, " meets the others at ",
-            to_string(asked_.store), " (at most ", kMeetingSeconds, " s)");
-  const Fd done(eventfd(0, EFD_CLOEXEC));
-  std::exception_ptr error;
-  std::jthread meeting([&] {
-    try {
-      meet_others();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    const uint64_t one = 1;
-    FLEETX_CHECK(write(done.get(), &one, sizeof one) > 0);
-  });
-  pollfd events[2] = {{done.get(), POLLIN, 0}, {signals_->fd(), POLLIN, 0}};
-  while ((events[0].revents & POLLIN) == 0) {
-    poll(events, 2, -1);
-    signalfd_siginfo info{};
-    if ((events[1].revents & POLLIN) == 0 || read(signals_->fd(), &info, sizeof info) < 0) continue;
-    if (info.ssi_signo == SIGCHLD) continue;
-    log::warning("fleetrun", "stopped by ", signal_name(static_cast<int>(info.ssi_signo)),
-                 " before the other machines were there");
-    std::_Exit(128 + static_cast<int>(info.ssi_signo));
-  }
-  meeting.join();
-  if (error) std::rethrow_exception(error);
+  log::info("fleetrun", "machine ", plan_.node, " of ", plan_.nodes, " waits for its peers at ",
+            to_string(asked_.store), " (at most ", kRendezvousSeconds, " s)");
+  const InterruptCheck check([this] { throw_if_stopped(*signals_); });
+  rendezvous_with_peers();
 }
 
 void Job::open_store() {
-  // Several machines: the fixed port belongs to the launchers.
+  // With several machines the fixed port is that of the launchers' store.
   const int port = plan_.nodes > 1 ? 0 : plan_.store.port;
   store_ = stores_.serve({plan_.store.ip, port}, secret_, plan_.job_id);
   store_address_ = to_string(store_->endpoint());
 }
 
-bool Job::speaks(const Process& process) const { return process.local_rank == 0; }
+bool Job::show_output(const Process& process) const { return process.local_rank == 0; }
 
 std::string Job::log_path(const Process& process) const {
   return log_dir_ + "/" + process.log_name();
@@ -228,13 +219,14 @@ std::vector<Task> Job::tasks() const {
   std::vector<Task> tasks;
   size_t port = 0;
   for (const Process& process : plan_.processes) {
-    if (!plan_.here(process)) continue;
+    if (!plan_.is_local(process)) continue;
     Handover handover{store_address_, secret_, restart_, -1};
     if (port < ports_.size()) handover.listen_fd = ports_[port++].socket.get();
-    Task task{process.name(), process.role, process.rank, {}, log_path(process), speaks(process)};
+    Task task{process.name(),    process.role,        process.rank, {},
+              log_path(process), show_output(process)};
     task.command.argv = argv_;
     task.command.environment = merged_environment(environment_, plan_, process, handover);
-    task.command.environment.push_back(guard_->mark());
+    task.command.environment.push_back(watchdog_->mark());
     task.command.listen_fd = handover.listen_fd;
     for (const Core& core : process.share.cores)
       task.command.cpus.insert(task.command.cpus.end(), core.cpus.begin(), core.cpus.end());
@@ -250,7 +242,7 @@ void Job::announce() const {
   for (const JobRole role : {JobRole::kServer, JobRole::kWorker, JobRole::kHeterWorker}) {
     const int count = plan_.local_count(role);
     for (const Process& process : plan_.processes) {
-      if (process.role != role || !plan_.here(process) || process.local_rank != 0) continue;
+      if (process.role != role || !plan_.is_local(process) || process.local_rank != 0) continue;
       const Variables variables =
           environment_of(plan_, process, {store_address_, "", restart_, -1});
       if (variables.empty()) continue;
@@ -268,17 +260,17 @@ void Job::announce() const {
 Supervision Job::supervision(bool terminal) {
   Supervision how;
   how.signal_fd = signals_->fd();
-  if (plan_.mode == Mode::kCollective) how.last_words_seconds = kLastWordsSeconds;
+  if (plan_.mode == Mode::kCollective) how.error_log_seconds = kErrorLogSeconds;
   how.grace_seconds = options_.grace.value_or(kGraceSeconds);
   how.host = host_.name;
-  how.guard = guard_->pid();
+  how.watchdog = watchdog_->pid();
   how.keep_old_log = restart_ > 0;
   how.terminal = terminal;
   how.on_started = [this] {
     for (BoundPort& port : ports_) port.socket.reset();
   };
   if (store_ && plan_.mode == Mode::kCollective)
-    how.on_good_end = [this](const Task& task, pid_t pid) {
+    how.on_success = [this](const Task& task, pid_t pid) {
       store_->ended(task.rank, host_.name, pid);
     };
   if (store_)
@@ -286,12 +278,12 @@ Supervision Job::supervision(bool terminal) {
       const bool worker = task.role == JobRole::kWorker;
       store_->abort(worker ? task.rank : -1, host_.name, pid, str(task.name, ": ", why));
     };
-  if (others_)
-    how.elsewhere = Elsewhere{others_->news_fd(), [this] { return others_->read_news(); },
-                              [this](const std::string& what, int code, bool by_user) {
-                                others_->failed(what, code, by_user);
-                              },
-                              [this] { others_->workers_done(); }};
+  if (peers_)
+    how.peers = PeerHooks{peers_->event_fd(), [this] { return peers_->next_event(); },
+                          [this](const std::string& what, int code, bool by_user) {
+                            peers_->report_failure(what, code, by_user);
+                          },
+                          [this] { peers_->workers_done(); }};
   return how;
 }
 
@@ -299,14 +291,25 @@ int Job::run() {
   bind_ports();
   make_log_dir();
   signals_.emplace();
-  guard_ = std::make_unique<Guard>();
+  watchdog_ = std::make_unique<Watchdog>();
+  try {
+    return run_attempts();
+  } catch (const Stopped& stopped) {
+    log::warning("fleetrun", "stopped by ", signal_name(stopped.signal),
+                 " while waiting for the other machines");
+    return 128 + stopped.signal;
+  }
+}
+
+int Job::run_attempts() {
   const int most_restarts = options_.max_restart.value_or(0);
   const bool terminal = isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
-  size_t speakers = 0;
-  for (const Process& process : plan_.processes) speakers += plan_.here(process) && speaks(process);
-  Console console({.prefixes = speakers > 1, .progress = terminal});
+  size_t shown = 0;
+  for (const Process& process : plan_.processes)
+    shown += plan_.is_local(process) && show_output(process);
+  Console console({.prefixes = shown > 1, .progress = terminal});
   for (;; ++restart_) {
-    meet();
+    rendezvous();
     if (restart_ == 0) announce();
     write_endpoints();
     const std::vector<Task> all = tasks();

@@ -45,8 +45,8 @@ void check_range(const char* flag, const std::optional<int>& value, int least, i
             ": give a number from ", least, " to ", most);
 }
 
-// Enough for one machine; more is a slip of the keyboard that would take the machine down.
-constexpr int kMostProcesses = 4096;
+// A larger number is most likely a typing error that would overload the machine.
+constexpr int kMaxProcesses = 4096;
 
 }  // namespace
 
@@ -120,10 +120,10 @@ std::optional<Mode> mode_of(const Options& o) {
 }
 
 void check(const Options& o) {
-  check_range("--nproc_per_node", o.nproc_per_node, 1, kMostProcesses);
-  check_range("--server_num", o.server_num, 1, kMostProcesses);
-  check_range("--worker_num", o.worker_num, 1, kMostProcesses);
-  check_range("--heter_worker_num", o.heter_worker_num, 1, kMostProcesses);
+  check_range("--nproc_per_node", o.nproc_per_node, 1, kMaxProcesses);
+  check_range("--server_num", o.server_num, 1, kMaxProcesses);
+  check_range("--worker_num", o.worker_num, 1, kMaxProcesses);
+  check_range("--heter_worker_num", o.heter_worker_num, 1, kMaxProcesses);
   check_range("--http_port", o.http_port, 1, 65535);
   check_range("--rank", o.rank, -1, 65535);
   check_range("--max_restart", o.max_restart, 0, 1000);

@@ -1,4 +1,4 @@
-// What the user asks of fleetrun: one field per flag, unset where the flag was not given.
+// The options of fleetrun: one field per flag, unset if the flag was not given.
 #pragma once
 
 #include <map>
@@ -32,14 +32,14 @@ struct Options {
 
 inline constexpr double kGraceSeconds = 5;
 
-// Fills what no flag gave from PADDLE_NNODES, PADDLE_JOB_ID, ... A flag wins over its variable.
+// Fills unset options from PADDLE_NNODES, PADDLE_JOB_ID, ... Flags have precedence.
 void take_defaults_from(const Environment& environment, Options& options);
 
-// Which kind of job the flags ask for; nullopt where none of them says. Flags of both kinds, or
-// flags that contradict --run_mode, are an error.
+// The kind of job that the flags imply; nullopt if none does. Flags of both kinds, or flags that
+// contradict --run_mode, are an error.
 std::optional<Mode> mode_of(const Options& options);
 
-// Errors that need no look at the machine: numbers out of range, flags that exclude each other.
+// Checks that do not depend on the machine: ranges, flags that exclude each other.
 void check(const Options& options);
 
 // Name and value of every option, by name, as the configuration block shows them.

@@ -21,7 +21,7 @@
 namespace fleetx::launch {
 namespace {
 
-// Returns false where the system has no terminals to give; a pipe does then.
+// Returns false if no pseudo-terminal is available; the caller then uses a pipe.
 bool open_terminal(Fd& reader, Fd& writer) {
   Fd master(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
   char name[64];
@@ -31,7 +31,7 @@ bool open_terminal(Fd& reader, Fd& writer) {
   Fd slave(open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
   termios settings{};
   if (!slave || tcgetattr(slave.get(), &settings) != 0) return false;
-  cfmakeraw(&settings);  // what is written arrives unchanged
+  cfmakeraw(&settings);  // no translation of the bytes
   tcsetattr(slave.get(), TCSANOW, &settings);
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) ioctl(slave.get(), TIOCSWINSZ, &size);
@@ -54,7 +54,8 @@ Output::Output(const std::string& log_path, bool append, Kind kind)
                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0644)) {
   check_arg(static_cast<bool>(log_), "cannot write ", log_path, ": ", std::strerror(errno),
             "; choose another folder with --log_dir");
-  // Shared with the child, so that it holds as long as anybody can write: see remove_old_logs.
+  // The lock is shared with the child and held as long as any process can write: see
+  // remove_old_logs.
   flock(log_.get(), LOCK_SH | LOCK_NB);
   if (kind == Kind::kFile) return;
   if (kind != Kind::kTerminal || !open_terminal(reader_, writer_)) open_pipe(reader_, writer_);
@@ -72,7 +73,7 @@ void Output::forward(const std::function<void(std::string_view)>& show) {
     const ssize_t got = read(reader_.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) return reader_.reset();  // all writers have closed (a terminal says EIO)
+    if (got <= 0) return reader_.reset();  // all writers have closed (EIO on a terminal)
     const std::string_view bytes(buffer, static_cast<size_t>(got));
     if (write(log_.get(), bytes.data(), bytes.size()) < 0) log_.reset();
     show(bytes);
@@ -97,16 +98,16 @@ void remove_old_logs(const std::string& folder, const std::vector<std::string>& 
 }
 
 std::string last_lines(const std::string& path) {
-  constexpr std::streamoff kMostBytes = 3000;
-  constexpr size_t kMostLines = 12;
+  constexpr std::streamoff kMaxBytes = 3000;
+  constexpr size_t kMaxLines = 12;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
-  file.seekg(std::max<std::streamoff>(0, size - kMostBytes));
+  file.seekg(std::max<std::streamoff>(0, size - kMaxBytes));
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   if (lines.empty()) return "    | (it is empty)";
   std::ostringstream text;
-  for (size_t i = lines.size() - std::min(lines.size(), kMostLines); i < lines.size(); ++i)
+  for (size_t i = lines.size() - std::min(lines.size(), kMaxLines); i < lines.size(); ++i)
     text << "    | " << lines[i] << (i + 1 < lines.size() ? "\n" : "");
   return text.str();
 }

@@ -1,6 +1,6 @@
-// Where the output of one process goes: straight into its log file, or through the launcher, which
-// writes the log and shows it too. In that case it is a pipe, or a terminal of its own where the
-// launcher has one: then the program behaves as if it were run alone, line by line.
+// The output of one process: written directly to its log file, or read by the launcher, which
+// writes the log and shows it. In the second case it is a pipe, or a pseudo-terminal if the
+// launcher has a terminal, so that the program is line-buffered as if it ran alone.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class Output {
   int for_child() const { return writer_ ? writer_.get() : log_.get(); }
   void started();  // the child has its copy of for_child()
   int reader() const { return reader_.get(); }
-  // Writes what is there into the log and to `show`.
+  // Copies available output to the log and to `show`.
   void forward(const std::function<void(std::string_view)>& show);
   void finish();
 
@@ -28,11 +28,11 @@ class Output {
   Fd log_, reader_, writer_;
 };
 
-// Removes the logs of an earlier run in this folder, but not those named, and none that a process
-// of a running job writes to.
+// Removes logs of an earlier run from this folder, except those in `keep` and those that a running
+// job still writes.
 void remove_old_logs(const std::string& folder, const std::vector<std::string>& keep);
 
-// The end of a text file, indented, for a report.
+// The last lines of a text file, indented.
 std::string last_lines(const std::string& path);
 
 }  // namespace fleetx::launch

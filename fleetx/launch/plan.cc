@@ -2,13 +2,20 @@
 
 #include <algorithm>
 
+#include "fleetx/base/cgroup.h"
 #include "fleetx/base/error.h"
 #include "fleetx/base/names.h"
+#include "fleetx/base/threads.h"
 
 namespace fleetx::launch {
 namespace {
 
-constexpr int kCollectiveStartPort = 6070, kServerStartPort = 6170, kMostPort = 65535;
+constexpr int kCollectiveStartPort = 6070, kServerStartPort = 6170, kMaxPort = 65535;
+
+// Of all processes of this machine together.
+int threads_of(const Host& host) {
+  return threads_within(std::max(1, static_cast<int>(host.cores.size())), host.cpu_quota);
+}
 
 bool is_own(const Host& host, const std::string& ip) {
   return is_loopback(ip) || std::ranges::count(host.addresses, ip) > 0;
@@ -17,7 +24,7 @@ bool is_own(const Host& host, const std::string& ip) {
 std::optional<int> start_port(const Environment& environment) {
   const auto text = find(environment, "FLAGS_START_PORT");
   if (!text) return std::nullopt;
-  return whole_number("environment variable FLAGS_START_PORT", *text, 1, kMostPort);
+  return whole_number("environment variable FLAGS_START_PORT", *text, 1, kMaxPort);
 }
 
 void check_own(const char* flag, const std::string& ip, const Host& host) {
@@ -86,7 +93,7 @@ Cluster cluster_of_cloud(const Options& o, const Environment& environment, const
     plan.warnings.push_back(str("--ips=", *o.ips, " differs from PADDLE_TRAINERS=",
                                 join(cluster.ips, ","), "; the latter is used"));
   const int ports = whole_number("environment variable TRAINER_PORTS_NUM",
-                                 *find(environment, "TRAINER_PORTS_NUM"), 0, kMostPort);
+                                 *find(environment, "TRAINER_PORTS_NUM"), 0, kMaxPort);
   if (const auto all = find(environment, "DISTRIBUTED_TRAINER_ENDPOINTS")) {
     cluster.given =
         parse_endpoints("DISTRIBUTED_TRAINER_ENDPOINTS", *all, Port::kRequired, host.resolve);
@@ -101,7 +108,7 @@ Cluster cluster_of_cloud(const Options& o, const Environment& environment, const
   const auto port = find(environment, job_var::kPort);
   cluster.first_port = start_port(environment).value_or(kServerStartPort);
   if (port && nodes > 1 && static_cast<size_t>(ports) >= per_node)
-    cluster.first_port = whole_number("environment variable PADDLE_PORT", *port, 1, kMostPort);
+    cluster.first_port = whole_number("environment variable PADDLE_PORT", *port, 1, kMaxPort);
   return cluster;
 }
 
@@ -111,16 +118,16 @@ Cluster cluster_of_flags(const Options& o, const Environment& environment, const
        parse_endpoints("--ips", o.ips.value_or("127.0.0.1"), Port::kNone, host.resolve))
     cluster.ips.push_back(node.ip);
   cluster.node = find_own("--ips", cluster.ips, environment, host);
-  // Each machine must know the ports of the others before anything runs, so they are fixed there.
+  // Each machine must know the ports of the others in advance, so they are fixed.
   const int several = cluster.ips.size() > 1 ? kCollectiveStartPort : 0;
   cluster.first_port = start_port(environment).value_or(several);
   return cluster;
 }
 
-// Machines that meet at --master: each chooses its ports, so what the others have is known only
-// after they met.
+// --master: each machine chooses its ports, so those of the others are known only after the
+// rendezvous.
 void plan_master(const Options& o, const Environment& environment, const Host& host,
-                 const std::optional<Meeting>& meeting, JobPlan& plan) {
+                 const std::optional<BoundEndpoints>& bound, JobPlan& plan) {
   const std::string nnodes = o.nnodes.value_or("1");
   check_arg(nnodes.find(':') == std::string::npos, "--nnodes='", nnodes,
             "': a number of machines that changes is not supported; give one number");
@@ -137,15 +144,16 @@ void plan_master(const Options& o, const Environment& environment, const Host& h
             "': give one address, as in 10.0.0.1:6070");
   plan.store = master[0];
   if (plan.node == 0) check_own("--master", master[0].ip, host);
-  plan.must_meet = plan.nodes > 1 && !meeting;
+  plan.needs_rendezvous = plan.nodes > 1 && !bound;
   const std::string ip = plan.node == 0 ? master[0].ip : host.address_towards(master[0]);
   const std::vector<std::string> slots = slots_of(o, environment);
-  const std::vector<Share> shares = share_cores(host.cores, static_cast<int>(slots.size()));
+  const std::vector<Share> shares =
+      share_cores(host.cores, static_cast<int>(slots.size()), host.cpu_quota);
   for (int node = 0; node < plan.nodes; ++node) {
     const bool here = node == plan.node;
     std::vector<Endpoint> endpoints;
-    if (meeting)
-      endpoints = meeting->endpoints[static_cast<size_t>(node)];
+    if (bound)
+      endpoints = bound->endpoints[static_cast<size_t>(node)];
     else if (here)
       endpoints.assign(slots.size(), {ip, 0});
     for (size_t i = 0; i < endpoints.size(); ++i)
@@ -165,9 +173,9 @@ void plan_collective(const Options& o, const Environment& environment, const Hos
   plan.node = cluster.node;
   plan.nodes = static_cast<int>(cluster.ips.size());
   const int per_node = static_cast<int>(slots.size());
-  check_arg(cluster.first_port + per_node <= kMostPort, "FLAGS_START_PORT=", cluster.first_port,
-            " leaves no room for ", per_node, " ports up to ", kMostPort);
-  const std::vector<Share> shares = share_cores(host.cores, per_node);
+  check_arg(cluster.first_port + per_node <= kMaxPort, "FLAGS_START_PORT=", cluster.first_port,
+            " leaves no room for ", per_node, " ports up to ", kMaxPort);
+  const std::vector<Share> shares = share_cores(host.cores, per_node, host.cpu_quota);
   for (int node = 0; node < plan.nodes; ++node)
     for (int i = 0; i < per_node; ++i) {
       const int port = cluster.first_port == 0 ? 0 : cluster.first_port + i;
@@ -184,10 +192,10 @@ void plan_collective(const Options& o, const Environment& environment, const Hos
                 .given[static_cast<size_t>(node) * cluster.given_per_node + static_cast<size_t>(i)];
       plan.processes.push_back(process);
     }
-  const int meeting_port = (cluster.first_port > 1 ? cluster.first_port : kServerStartPort) - 1;
-  // Before the workers' ports, so that machines that were asked for different numbers of workers
-  // meet there too, and find out.
-  plan.store = {cluster.ips[0], plan.nodes > 1 ? meeting_port : 0};
+  const int rendezvous_port = (cluster.first_port > 1 ? cluster.first_port : kServerStartPort) - 1;
+  // Below the workers' ports: machines with different numbers of workers still use the same port,
+  // and the check there reports the difference.
+  plan.store = {cluster.ips[0], plan.nodes > 1 ? rendezvous_port : 0};
 }
 
 // Endpoints of one role from its list or its number.
@@ -213,8 +221,8 @@ void check_all_differ(const std::vector<Process>& processes) {
   }
 }
 
-// Workers of several machines whose ports were left out get consecutive ones, on every machine the
-// same; so do all where FLAGS_START_PORT says from where.
+// Workers of several machines without ports get consecutive ones, the same on every machine. With
+// FLAGS_START_PORT all processes do.
 void give_ports(JobPlan& plan, const Environment& environment, bool several) {
   const auto start = start_port(environment);
   if (!start && !several) return;
@@ -222,10 +230,10 @@ void give_ports(JobPlan& plan, const Environment& environment, bool several) {
       start.value_or(kServerStartPort + static_cast<int>(plan.endpoints(JobRole::kServer).size()));
   for (Process& process : plan.processes)
     if (process.endpoint.port == 0) process.endpoint.port = next++;
-  check_arg(next <= kMostPort, "FLAGS_START_PORT: the ports would pass ", kMostPort);
+  check_arg(next <= kMaxPort, "FLAGS_START_PORT: the ports would pass ", kMaxPort);
 }
 
-// Which process of the job a pod runs, for reports: its program knows better.
+// Which process of the job a pod runs. Only for reports: the program reads its own environment.
 Process process_of_pod(const Environment& environment) {
   Process process;
   const auto role = find(environment, job_var::kTrainingRole),
@@ -240,7 +248,7 @@ Process process_of_pod(const Environment& environment) {
     const auto own = std::ranges::find(all, str(ip.value_or(""), ":", port.value_or("")));
     if (own != all.end()) process.rank = static_cast<int>(own - all.begin());
   } else if (id) {
-    process.rank = whole_number("environment variable PADDLE_TRAINER_ID", *id, 0, kMostPort);
+    process.rank = whole_number("environment variable PADDLE_TRAINER_ID", *id, 0, kMaxPort);
   }
   return process;
 }
@@ -267,7 +275,7 @@ void plan_parameter_server(const Options& o, const Environment& environment, con
       role_endpoints("--heter_workers", o.heter_workers, "--heter_worker_num", o.heter_worker_num,
                      Port::kRequired, host));
 
-  // Machines are counted as they appear: servers first, then workers.
+  // Machines are numbered in order of appearance: servers first, then workers.
   std::vector<std::string> ips;
   bool all_own = true;
   for (const Process& process : plan.processes) {
@@ -285,8 +293,7 @@ void plan_parameter_server(const Options& o, const Environment& environment, con
   std::map<std::pair<int, JobRole>, int> count;
   for (Process& process : plan.processes)
     process.local_rank = count[{process.node, process.role}]++;
-  const int threads =
-      static_cast<int>(host.cores.size()) / std::max(1, plan.local_count(JobRole::kWorker));
+  const int threads = threads_of(host) / std::max(1, plan.local_count(JobRole::kWorker));
   for (Process& process : plan.processes) process.share.threads = std::max(1, threads);
   const std::string& first = plan.processes.front().endpoint.ip;
   const int fixed = plan.nodes > 1 ? unused_port(plan, first) : 0;
@@ -295,7 +302,11 @@ void plan_parameter_server(const Options& o, const Environment& environment, con
 
 }  // namespace
 
-Host host_facts() { return {own_host_name(), own_addresses(), usable_cores()}; }
+Host host_facts() {
+  Host host{own_host_name(), own_addresses(), usable_cores()};
+  host.cpu_quota = cgroup::cpu_quota();
+  return host;
+}
 
 std::string Process::name() const { return str(to_string(role), " ", rank); }
 
@@ -315,11 +326,11 @@ std::vector<Endpoint> JobPlan::endpoints(JobRole role) const {
 
 int JobPlan::local_count(JobRole role) const {
   return static_cast<int>(std::ranges::count_if(
-      processes, [&](const Process& p) { return p.role == role && here(p); }));
+      processes, [&](const Process& p) { return p.role == role && is_local(p); }));
 }
 
 JobPlan make_plan(const Options& options, const Environment& environment, const Host& host,
-                  const std::optional<Meeting>& meeting) {
+                  const std::optional<BoundEndpoints>& bound) {
   check(options);
   JobPlan plan;
   plan.job_id = options.job_id.value_or("default");
@@ -332,14 +343,14 @@ JobPlan make_plan(const Options& options, const Environment& environment, const 
     plan.mode = Mode::kParameterServer;
     plan.roles_from_environment = true;
     plan.processes.push_back(process_of_pod(environment));
-    plan.processes[0].share.threads = std::max(1, static_cast<int>(host.cores.size()));
+    plan.processes[0].share.threads = threads_of(host);
     return plan;
   }
   plan.mode = asked.value_or(Mode::kCollective);
   if (!asked && !on_paddle_cloud(environment))
     plan.warnings.push_back("Not found distinct arguments. Default use collective mode");
   if (options.master)
-    plan_master(options, environment, host, meeting, plan);
+    plan_master(options, environment, host, bound, plan);
   else if (plan.mode == Mode::kCollective)
     plan_collective(options, environment, host, plan);
   else

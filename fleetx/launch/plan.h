@@ -1,5 +1,5 @@
-// The launch plan: which processes a job has on which machine, and what each is told. Pure: it
-// follows from flags, environment and facts of the machine, and starts nothing.
+// The launch plan: which processes a job has on which machine, and the environment of each. A pure
+// function of flags, environment and facts of the machine.
 //
 //   JobPlan plan = make_plan(options, environment, host_facts());
 //   ... bind the ports that are 0 (ports.h), then for each local process:
@@ -24,6 +24,7 @@ struct Host {
   std::vector<Core> cores;
   Resolve resolve = resolve_by_system;
   std::function<std::string(const Endpoint&)> address_towards = own_address_towards;
+  double cpu_quota = 0;  // of fleetrun's control group, in cores; 0: none
 };
 Host host_facts();
 
@@ -37,34 +38,34 @@ struct Process {
   Share share;
 
   std::string name() const;      // "worker 3"
-  std::string log_name() const;  // "workerlog.0": counted on the machine, as its folder is
+  std::string log_name() const;  // "workerlog.0": numbered per machine
 };
 
 struct JobPlan {
   Mode mode = Mode::kCollective;
-  std::vector<Process> processes;  // of all machines, in the order in which they are started
+  std::vector<Process> processes;  // of all machines, in start order
   int node = 0, nodes = 1;
-  Endpoint store;  // where the processes meet; port 0: to be chosen
+  Endpoint store;  // of the processes; port 0: chosen by binding
   std::string job_id;
-  // PaddleCloud has set the role of the one process already: its environment stays as it is.
+  // PaddleCloud has set the role of the single process: its environment is not changed.
   bool roles_from_environment = false;
   std::vector<std::string> warnings;
-  // --master: the processes are those of this machine, until the machines have met.
-  bool must_meet = false;
+  // --master: `processes` has only those of this machine until the rendezvous.
+  bool needs_rendezvous = false;
 
-  bool here(const Process& process) const { return process.node == node; }
+  bool is_local(const Process& process) const { return process.node == node; }
   std::vector<Endpoint> endpoints(JobRole role) const;
   int local_count(JobRole role) const;
 };
 
-// Machines that found each other through --master: the ports that each has bound, by machine.
-struct Meeting {
+// After a rendezvous through --master: the endpoints that each machine has bound, by node.
+struct BoundEndpoints {
   std::vector<std::vector<Endpoint>> endpoints;
 };
 
-// Bad input is kInvalidArgument: one line that says what, where and what to do.
+// Bad input is kInvalidArgument with one line: what, where, remedy.
 JobPlan make_plan(const Options& options, const Environment& environment, const Host& host,
-                  const std::optional<Meeting>& meeting = std::nullopt);
+                  const std::optional<BoundEndpoints>& bound = std::nullopt);
 
 // The workers that one machine starts in a collective job, by their slots.
 std::vector<std::string> slots_of(const Options& options, const Environment& environment);
@@ -76,10 +77,10 @@ struct Handover {
 };
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// The contract (base/job_env.h), those of the printed table first.
+// The variables of base/job_env.h, those of the printed table first.
 Variables environment_of(const JobPlan& plan, const Process& process, const Handover& handover);
 
-// Everything for execve: what the user has, less proxies and another job's contract, plus ours.
+// The environment for execve: the user's without proxies and variables of another job, plus ours.
 std::vector<std::string> merged_environment(const Environment& user, const JobPlan& plan,
                                             const Process& process, const Handover& handover);
 

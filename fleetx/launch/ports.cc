@@ -44,7 +44,7 @@ std::string describe_process(const std::string& pid) {
   return str("process ", pid, " (", command_of(pid), ")");
 }
 
-// An abstract unix address belongs to its holder and this network namespace, and is gone with it.
+// An abstract unix address is local to the network namespace and is freed with its process.
 sockaddr_un claim_address(const Endpoint& endpoint, socklen_t& length) {
   const std::string name = "fleetrun-" + to_string(endpoint);
   sockaddr_un address{};
@@ -72,7 +72,7 @@ Fd claim(const std::string& what, const Endpoint& endpoint) {
            "; end that job or ", kChooseAnother));
 }
 
-// The inode of the listening socket, from the kernel's table; "" where there is none.
+// The inode of the listening socket in /proc/net/tcp; "" if there is none.
 std::string listening_inode(const Endpoint& endpoint) {
   const sockaddr_in wanted = to_sockaddr(endpoint);
   std::ifstream table("/proc/net/tcp");
@@ -114,9 +114,10 @@ BoundPort bind_port(const std::string& what, const Endpoint& endpoint) {
   const bool fixed = endpoint.port != 0;
   if (fixed) bound.claim = claim(what, endpoint);
   bound.socket = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  check_arg(static_cast<bool>(bound.socket), what, ": no socket to be had (", std::strerror(errno),
+  check_arg(static_cast<bool>(bound.socket), what, ": cannot create a socket (",
+            std::strerror(errno),
             "); each process needs some descriptors: raise `ulimit -n`, or start fewer");
-  // A fixed port may still have closed connections of the last job: they are no obstacle.
+  // A fixed port may still have connections of the last job in TIME_WAIT: allow reuse.
   if (fixed) allow_reuse(bound.socket.get());
   sockaddr_in address = to_sockaddr(endpoint);
   if (bind(bound.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
@@ -131,7 +132,7 @@ BoundPort bind_port(const std::string& what, const Endpoint& endpoint) {
   socklen_t length = sizeof address;
   getsockname(bound.socket.get(), reinterpret_cast<sockaddr*>(&address), &length);
   bound.endpoint.port = ntohs(address.sin_port);
-  // Only now: while choosing, the port must be nobody's.
+  // Only after bind(): a chosen port must not be in use by any other socket.
   allow_reuse(bound.socket.get());
   const int on = 1;
   setsockopt(bound.socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);

@@ -1,10 +1,10 @@
-// Ports are bound by the launcher and handed to their process as open sockets, so that nobody else
-// can take one between choice and use.
+// The launcher binds ports and passes them to the processes as open sockets, so that no other
+// program can take one between choice and use.
 //
-// A chosen port (endpoint port 0) is bound to no other socket, so two jobs never share one. A
-// port the user or --ips fixed may be in use: then the error names who has it. The socket is bound
-// but does not listen, and allows its address to be used again: a program that knows nothing of
-// FLEETX_LISTEN_FD can still bind the port itself, with SO_REUSEADDR or SO_REUSEPORT as servers do.
+// A chosen port (endpoint port 0) is bound to no other socket, so two jobs never share one. A fixed
+// port may be in use: the error names the process that holds it. The socket is bound but does not
+// listen, and allows reuse of its address: a program that does not know FLEETX_LISTEN_FD can bind
+// the port itself with SO_REUSEADDR or SO_REUSEPORT.
 #pragma once
 
 #include <string>
@@ -16,16 +16,16 @@ namespace fleetx::launch {
 
 struct BoundPort {
   Fd socket;
-  // Held by the launcher while the job runs, where the port was fixed: another fleetrun that wants
-  // the same port finds it taken even though nothing listens yet.
+  // Of a fixed port: held while the job runs, so that another fleetrun finds the port in use
+  // although nothing listens yet.
   Fd claim;
   Endpoint endpoint;  // with its port
 };
 
-// `what` ("worker 1") stands in the error.
+// `what` ("worker 1") is named in the error.
 BoundPort bind_port(const std::string& what, const Endpoint& endpoint);
 
-// "process 4711 (python3)", or "another user's process" where the system does not tell.
+// "process 4711 (python3)", or that it is a process that this user may not see.
 std::string holder_of(const Endpoint& endpoint);
 
 }  // namespace fleetx::launch

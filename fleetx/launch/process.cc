@@ -25,12 +25,12 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-// From here to execve only calls that are safe after fork in a program with threads.
+// Between fork and execve only async-signal-safe calls: the program has threads.
 [[noreturn]] void become(const Command& command, char* const* argv, char* const* environment,
                          const cpu_set_t* cpus, int output, pid_t parent) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(125);  // it has died before the line above
+  if (getppid() != parent) _exit(125);  // the parent died before prctl
   for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -98,7 +98,7 @@ Child spawn(const Command& command, int output) {
 }
 
 void signal_group(const Child& child, int signal) {
-  // Just after fork the session may not be there yet.
+  // The child may not have called setsid yet.
   if (kill(-child.pid, signal) != 0) kill(child.pid, signal);
 }
 

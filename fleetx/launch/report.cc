@@ -79,7 +79,7 @@ std::string slots_line(const JobPlan& plan, const Environment& environment) {
   std::vector<std::string> slots;
   int threads = 1, workers = 0;
   for (const Process& process : plan.processes) {
-    if (!plan.here(process)) continue;
+    if (!plan.is_local(process)) continue;
     threads = std::max(threads, process.share.threads);
     workers += process.role == JobRole::kWorker;
     if (process.share.cores.empty()) continue;
@@ -100,7 +100,7 @@ std::string slots_line(const JobPlan& plan, const Environment& environment) {
 
 std::string summary(const JobPlan& plan, const Outcome& outcome, const std::string& log_dir) {
   size_t name_width = 7, why_width = 4;
-  for (const Ended& end : outcome.processes) {
+  for (const EndedProcess& end : outcome.processes) {
     name_width = std::max(name_width, end.name.size());
     why_width = std::max(why_width, end.why.size());
   }
@@ -109,12 +109,12 @@ std::string summary(const JobPlan& plan, const Outcome& outcome, const std::stri
       << outcome.verdict << "; logs are in " << log_dir << "\n";
   out << "    " << left("process", name_width) << "  " << right("pid", 8) << "  "
       << left("exit", why_width) << "  " << right("time", 10) << "  log\n";
-  std::vector<Ended> sorted = outcome.processes;
-  std::ranges::stable_sort(sorted, {}, [](const Ended& end) {
+  std::vector<EndedProcess> sorted = outcome.processes;
+  std::ranges::stable_sort(sorted, {}, [](const EndedProcess& end) {
     const size_t space = end.name.rfind(' ');
     return std::pair(end.name.substr(0, space), std::atoi(end.name.c_str() + space + 1));
   });
-  for (const Ended& end : sorted)
+  for (const EndedProcess& end : sorted)
     out << "    " << left(end.name, name_width) << "  " << right(std::to_string(end.pid), 8) << "  "
         << left(end.why, why_width) << "  " << right(seconds_text(end.seconds), 10) << "  "
         << end.log_path << "\n";

@@ -1,4 +1,4 @@
-// The texts that fleetrun prints, as functions of what they show.
+// The texts that fleetrun prints.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace fleetx::launch {
 // "-----------  Configuration Arguments -----------", a line per option, and a closing line.
 std::string configuration_block(const Options& options);
 
-// The boxed table of a process's variables. Long values are cut to their end.
+// The boxed table of a process's variables. Long values are truncated at the front.
 std::string environment_table(const Variables& variables);
 
 // The variables of the first process of a role that the table shows: never the secret.

@@ -1,5 +1,5 @@
-// What the launcher needs of the rendezvous store. comm/ has the store; this folder does not see
-// comm/, so the command's main connects the two.
+// The rendezvous store as the launcher uses it. The implementation is in comm/, which this folder
+// does not include: tools/fleetrun_store.cc connects the two.
 #pragma once
 
 #include <functional>
@@ -11,29 +11,29 @@
 
 namespace fleetx::launch {
 
-// Where the processes of the job meet. Served by the launcher of the first machine; those of the
-// others tell it what happens to theirs.
+// The store of the processes of a job. The launcher of the first machine serves it; the launchers
+// of the others report the state of their processes to it.
 class ProcessStore {
  public:
   virtual ~ProcessStore() = default;
   virtual Endpoint endpoint() const = 0;
-  // Tells all processes that one of them has failed, so that nobody waits for it. Rank: of a
-  // worker; -1: it is none.
+  // Publishes the failure of a process, so that no process waits for it. rank: of a worker, else
+  // -1.
   virtual void abort(int rank, const std::string& host, long pid, const std::string& what) = 0;
-  // A worker has ended well. Those that wait for one which never came are told.
+  // A worker has ended with exit code 0: a failure if it never connected to the store.
   virtual void ended(int rank, const std::string& host, long pid) = 0;
 };
 
-// Connects the launchers of several machines. All calls end with kComm when a launcher fails or
-// goes without a goodbye, with kTimeout at their deadline.
+// Connects the launchers of several machines. All calls throw kComm when a launcher fails or
+// disconnects without leave(), kTimeout at their deadline.
 class Link {
  public:
   virtual ~Link() = default;
-  // The values of all machines, by machine; each must call it.
+  // All-gather: the values of all machines, by node.
   virtual std::vector<std::string> gather(const std::string& name, const std::string& value,
                                           double seconds) = 0;
   virtual void abort(const std::string& what) = 0;
-  // This machine needs the others no more. The one that keeps the store waits until all say so.
+  // This machine is done. The one that serves the store waits until all machines are.
   virtual void leave() = 0;
 };
 
@@ -44,11 +44,12 @@ struct LinkFailure {
 
 struct LinkOptions {
   Endpoint where{};
-  bool serve = false;  // the first machine keeps the store in which the launchers meet
+  bool serve = false;  // the first machine serves the store of the launchers
   int node = 0, nodes = 1;
   std::string secret{}, job{}, host{};
-  bool again = false;  // after a restart: the store of the last attempt may still be there
-  double seconds = 0;  // to find each other
+  bool retry_connect =
+      false;           // after a restart: the store of the last attempt may still be closing
+  double seconds = 0;  // timeout of the rendezvous
   std::function<void(const LinkFailure& failure)> on_failure{};  // called on another thread
 };
 

@@ -14,9 +14,9 @@
 #include <cstring>
 
 #include "fleetx/base/error.h"
-#include "fleetx/launch/guard.h"
 #include "fleetx/launch/output.h"
 #include "fleetx/launch/report.h"
+#include "fleetx/launch/watchdog.h"
 
 namespace fleetx::launch {
 namespace {
@@ -26,23 +26,23 @@ using Level = log::Level;
 
 constexpr double kSoon = 1e-3;  // seconds; zero would disarm a timer
 
-enum Source : uint64_t { kSignal, kLastWords, kGrace, kTick, kNews, kFirstChild = 16 };
+enum Source : uint64_t { kSignal, kErrorLog, kGrace, kTick, kPeer, kFirstChild = 16 };
 
 class Supervisor {
  public:
   Supervisor(const Supervision& how, Console& console);
-  ~Supervisor() { kill_descendants(how_.guard); }
+  ~Supervisor() { kill_descendants(how_.watchdog); }
   Outcome run(const std::vector<Task>& tasks);
 
  private:
-  // Running: a failure stops the job. Finishing: servers are asked to end. Stopping: all are.
+  // kFinishing: servers are being stopped. kStopping: all processes are.
   enum class Phase { kRunning, kFinishing, kStopping };
   struct Running {
     const Task* task;
     Child child;
     Output output;
     Clock::time_point started;
-    bool ended = true, killed = false;  // not alive before it is started, either
+    bool ended = true, killed = false;  // initially: not started
   };
 
   void watch(int fd, uint64_t source);
@@ -51,12 +51,12 @@ class Supervisor {
   void handle(uint64_t source);
   void on_exit(Running& process);
   void finish();
-  void on_failure(const Running& process, const Ended& end);
+  void on_failure(const Running& process, const EndedProcess& end);
   void on_signal();
-  void on_news();
+  void on_peer_event();
   void on_grace();
   void stop_after_failure(const std::string& whom);
-  void end_last_words();
+  void on_error_log_timeout();
   void show_progress();
   void signal_all(int signal);
   void stop(Phase phase, int signal);
@@ -69,7 +69,7 @@ class Supervisor {
 
   const Supervision& how_;
   Console& console_;
-  Fd epoll_, last_words_, grace_, tick_;
+  Fd epoll_, error_log_, grace_, tick_;
   std::vector<Running> processes_;
   Phase phase_ = Phase::kRunning;
   Outcome outcome_;
@@ -81,16 +81,16 @@ Supervisor::Supervisor(const Supervision& how, Console& console)
     : how_(how),
       console_(console),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      last_words_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+      error_log_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       grace_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       tick_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  FLEETX_CHECK(epoll_ && last_words_ && grace_ && tick_, std::strerror(errno));
+  FLEETX_CHECK(epoll_ && error_log_ && grace_ && tick_, std::strerror(errno));
   adopt_orphans();
   watch(how_.signal_fd, kSignal);
-  watch(last_words_.get(), kLastWords);
+  watch(error_log_.get(), kErrorLog);
   watch(grace_.get(), kGrace);
   watch(tick_.get(), kTick);
-  if (how_.elsewhere) watch(how_.elsewhere->news_fd, kNews);
+  if (how_.peers) watch(how_.peers->event_fd, kPeer);
   if (how_.terminal) set_timer(tick_, 1, 1);
 }
 
@@ -111,21 +111,21 @@ void Supervisor::start(Running& process, uint64_t source) {
 }
 
 void Supervisor::start(const std::vector<Task>& tasks) {
-  // All logs are open before anything runs: one that cannot be written is bad input.
+  // Open all logs before anything runs: one that cannot be written is bad input.
   for (const Task& task : tasks) {
-    const auto kind = !task.speaks    ? Output::Kind::kFile
-                      : how_.terminal ? Output::Kind::kTerminal
-                                      : Output::Kind::kPipe;
+    const auto kind = !task.show_output ? Output::Kind::kFile
+                      : how_.terminal   ? Output::Kind::kTerminal
+                                        : Output::Kind::kPipe;
     processes_.push_back({&task, {}, Output(task.log_path, how_.keep_old_log, kind), {}});
   }
   for (size_t i = 0; i < processes_.size(); ++i) start(processes_[i], kFirstChild + 2 * i);
   if (how_.on_started) how_.on_started();
-  if (how_.elsewhere && workers_done()) how_.elsewhere->tell_workers_done();
+  if (how_.peers && workers_done()) how_.peers->report_workers_done();
 }
 
 Outcome Supervisor::run(const std::vector<Task>& tasks) {
   start(tasks);
-  while (alive() > 0 || (how_.elsewhere && phase_ == Phase::kRunning)) {
+  while (alive() > 0 || (how_.peers && phase_ == Phase::kRunning)) {
     epoll_event events[64];
     const int count = epoll_wait(epoll_.get(), events, 64, -1);
     for (int i = 0; i < count; ++i) handle(events[i].data.u64);
@@ -133,17 +133,17 @@ Outcome Supervisor::run(const std::vector<Task>& tasks) {
   outcome_.seconds = since(begin_);
   if (outcome_.verdict.empty())
     outcome_.verdict = processes_.size() == 1
-                           ? "the process ended well"
-                           : str("all ", processes_.size(), " processes ended well");
+                           ? "the process succeeded"
+                           : str("all ", processes_.size(), " processes succeeded");
   return std::move(outcome_);
 }
 
 void Supervisor::handle(uint64_t source) {
   if (source == kSignal) return on_signal();
-  if (source == kLastWords) return end_last_words();
+  if (source == kErrorLog) return on_error_log_timeout();
   if (source == kGrace) return on_grace();
   if (source == kTick) return show_progress();
-  if (source == kNews) return on_news();
+  if (source == kPeer) return on_peer_event();
   Running& process = processes_[(source - kFirstChild) / 2];
   if (process.ended) return;
   if ((source - kFirstChild) % 2 == 0) return on_exit(process);
@@ -163,20 +163,20 @@ bool Supervisor::workers_done() const {
     any = true;
     if (!process.ended) return false;
   }
-  // A machine with servers only waits for their end, unless it hears from the others.
-  return any || how_.elsewhere;
+  // A machine with servers only waits for their end, unless its peers report that all is done.
+  return any || how_.peers;
 }
 
 void Supervisor::on_exit(Running& process) {
-  // What it wrote last is still in the pipe.
+  // Its last output is still in the pipe.
   process.output.forward(
       [&](std::string_view bytes) { console_.output(process.task->name, bytes); });
   process.output.finish();
   console_.end_output(process.task->name);
   process.ended = true;
   const ExitStatus status = reap(process.child);
-  Ended end{process.task->name, process.child.pid,      status,
-            in_words(status),   since(process.started), process.task->log_path};
+  EndedProcess end{process.task->name, process.child.pid,      status,
+                   in_words(status),   since(process.started), process.task->log_path};
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, process.child.pidfd.get(), nullptr);
   process.child.pidfd.reset();
   if (status.signal == SIGKILL && process.killed)
@@ -194,24 +194,24 @@ void Supervisor::on_exit(Running& process) {
   } else {
     console_.event(Level::kInfo, end.name, " ended after ", seconds_text(end.seconds), ": ",
                    end.why);
-    if (status.ok() && how_.on_good_end) how_.on_good_end(*process.task, end.pid);
+    if (status.ok() && how_.on_success) how_.on_success(*process.task, end.pid);
   }
   if (phase_ != Phase::kRunning || process.task->role != JobRole::kWorker || !workers_done())
     return;
-  if (how_.elsewhere)
-    how_.elsewhere->tell_workers_done();
+  if (how_.peers)
+    how_.peers->report_workers_done();
   else
     finish();
 }
 
-// All workers have ended well: servers have nobody left to serve.
+// All workers have succeeded: the servers have no clients left.
 void Supervisor::finish() {
   if (alive() > 0)
     console_.event(Level::kInfo, "all workers have ended, parameter server are killed");
   stop(Phase::kFinishing, SIGTERM);
 }
 
-void Supervisor::on_failure(const Running& process, const Ended& end) {
+void Supervisor::on_failure(const Running& process, const EndedProcess& end) {
   outcome_.code = end.status.shell_code();
   outcome_.verdict = str(end.name, " failed: ", end.why);
   const std::string what = str(end.name, " failed after ", seconds_text(end.seconds), ": ", end.why,
@@ -222,8 +222,8 @@ void Supervisor::on_failure(const Running& process, const Ended& end) {
   if (phase_ == Phase::kRunning)
     stop_after_failure(alive() == 1 ? "the other process"
                                     : str("the other ", alive(), " processes"));
-  // Last: it may take a moment where the network does.
-  if (how_.elsewhere) how_.elsewhere->tell_failure(what, outcome_.code, false);
+  // Last, because it may wait for the network.
+  if (how_.peers) how_.peers->report_failure(what, outcome_.code, false);
 }
 
 void Supervisor::on_signal() {
@@ -232,10 +232,10 @@ void Supervisor::on_signal() {
     const int number = static_cast<int>(info.ssi_signo);
     const std::string name = signal_name(number);
     if (number == SIGCHLD) {
-      // Children of ours are reaped when their pidfd speaks; this is an orphan we adopted.
+      // Our children are reaped by their pidfd; any other pid is an adopted orphan.
       const auto pid = static_cast<pid_t>(info.ssi_pid);
       const auto ours = [&](const Running& p) { return p.child.pid == pid; };
-      if (pid != how_.guard && std::ranges::none_of(processes_, ours))
+      if (pid != how_.watchdog && std::ranges::none_of(processes_, ours))
         waitpid(pid, nullptr, WNOHANG);
     } else if (number == SIGUSR1 || number == SIGUSR2) {
       console_.event(Level::kInfo, name, " is passed on to ", alive(), " processes");
@@ -251,39 +251,39 @@ void Supervisor::on_signal() {
       if (outcome_.code != 0) continue;
       outcome_.code = 128 + number;
       outcome_.verdict = str("stopped by ", name);
-      if (how_.elsewhere)
-        how_.elsewhere->tell_failure(str(outcome_.verdict, " on host ", how_.host), outcome_.code,
-                                     true);
+      if (how_.peers)
+        how_.peers->report_failure(str(outcome_.verdict, " on host ", how_.host), outcome_.code,
+                                   true);
     }
   }
 }
 
-void Supervisor::on_news() {
-  const std::optional<News> news = how_.elsewhere->read_news();
-  if (!news || phase_ != Phase::kRunning) return;
-  if (news->what.empty()) return finish();
-  outcome_.code = news->code;
-  outcome_.verdict = news->what;
-  outcome_.by_user = news->by_user;
-  console_.event(Level::kError, news->what);
+void Supervisor::on_peer_event() {
+  const std::optional<PeerEvent> event = how_.peers->next_event();
+  if (!event || phase_ != Phase::kRunning) return;
+  if (event->what.empty()) return finish();
+  outcome_.code = event->code;
+  outcome_.verdict = event->what;
+  outcome_.by_user = event->by_user;
+  console_.event(Level::kError, event->what);
   stop_after_failure(alive() == 1 ? "the process here" : str(alive(), " processes here"));
 }
 
-// Those that wait for the one that failed are told by the store: their logs should say where they
-// were when it happened.
+// The store tells the processes that wait for the failed one. They get a moment to log the call and
+// step they were in.
 void Supervisor::stop_after_failure(const std::string& whom) {
-  const double wait = how_.last_words_seconds;
+  const double wait = how_.error_log_seconds;
   if (alive() > 0)
     console_.event(Level::kInfo, "stopping ", whom, ": SIGTERM ",
                    wait > 0 ? str("in ", wait, " s, SIGKILL ") : "now, SIGKILL in ",
                    how_.grace_seconds, wait > 0 ? " s later" : " s");
   phase_ = Phase::kStopping;
-  set_timer(last_words_, std::max(wait, kSoon), 0);
+  set_timer(error_log_, std::max(wait, kSoon), 0);
 }
 
-void Supervisor::end_last_words() {
+void Supervisor::on_error_log_timeout() {
   uint64_t times = 0;
-  if (read(last_words_.get(), &times, sizeof times) < 0) return;
+  if (read(error_log_.get(), &times, sizeof times) < 0) return;
   stop(phase_, SIGTERM);
 }
 
@@ -302,7 +302,7 @@ void Supervisor::signal_all(int signal) {
 void Supervisor::stop(Phase phase, int signal) {
   phase_ = phase;
   signal_all(signal);
-  set_timer(last_words_, 0, 0);
+  set_timer(error_log_, 0, 0);
   set_timer(grace_, std::max(how_.grace_seconds, kSoon), 0);
 }
 

@@ -7,6 +7,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/names.h"
+#include "fleetx/base/threads.h"
 
 namespace fleetx::launch {
 namespace {
@@ -20,7 +21,7 @@ Topology load() {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return nullptr;
   Topology owned(topology);
-  // Only what this process may use, and nothing but cores: the rest takes time to find.
+  // Only usable cores: discovering the rest takes time.
   hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
   hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
   hwloc_topology_set_flags(
@@ -50,7 +51,7 @@ std::vector<Core> usable_cores() {
   return cores;
 }
 
-std::vector<Share> share_cores(const std::vector<Core>& cores, int shares) {
+std::vector<Share> share_cores(const std::vector<Core>& cores, int shares, double quota) {
   std::vector<Share> result(static_cast<size_t>(std::max(shares, 0)));
   const size_t n = result.size();
   if (cores.size() < n || cores.empty()) return result;
@@ -59,7 +60,7 @@ std::vector<Share> share_cores(const std::vector<Core>& cores, int shares) {
     const size_t take = cores.size() / n + (i < cores.size() % n ? 1 : 0);
     const auto begin = cores.begin() + static_cast<std::ptrdiff_t>(next);
     result[i].cores.assign(begin, begin + static_cast<std::ptrdiff_t>(take));
-    result[i].threads = static_cast<int>(take);
+    result[i].threads = threads_within(static_cast<int>(take), quota / static_cast<double>(n));
     next += take;
   }
   return result;

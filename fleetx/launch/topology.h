@@ -12,15 +12,16 @@ struct Core {
   bool operator==(const Core&) const = default;
 };
 
-// The cores this process may run on (its affinity mask), neighbours first. Asks hwloc.
+// The cores of this process's affinity mask in hwloc's order, so that neighbours share caches.
 std::vector<Core> usable_cores();
 
 struct Share {
-  std::vector<Core> cores;  // empty: not pinned, since there are fewer cores than shares
+  std::vector<Core> cores;  // empty: not pinned, because there are fewer cores than shares
   int threads = 1;
 };
-// Equal, contiguous shares; cores that do not divide evenly go to the first ones.
-std::vector<Share> share_cores(const std::vector<Core>& cores, int shares);
+// Equal, contiguous shares; cores that do not divide evenly go to the first ones. A CPU quota (of
+// all together, in cores; 0: none) is shared, too: it limits threads, not where they may run.
+std::vector<Share> share_cores(const std::vector<Core>& cores, int shares, double quota = 0);
 
 std::string describe(const Share& share);  // "cores 0-3,8", "core 2", "all cores"
 

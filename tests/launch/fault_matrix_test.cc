@@ -98,7 +98,7 @@ struct Row {
 };
 
 bool nothing_left(const Fleetrun& run, const std::string& mark) {
-  // After kill -9 the guard needs a moment.
+  // After kill -9 the watchdog needs a moment.
   for (const double end = now() + 1; now() < end;) {
     const std::vector<int> ports = ports_in(run.read("log/endpoints.log"));
     if (processes_with(mark).empty() && std::ranges::all_of(ports, can_bind)) return true;
@@ -151,7 +151,7 @@ std::string in_words(const Fault& fault) {
   return how + ", SIG" + name + " to fleetrun";
 }
 
-TEST(FaultMatrix, EverythingIsNamedInTimeAndNothingIsLeft) {
+TEST(FaultMatrix, FailuresAreReportedInTimeAndLeaveNoProcesses) {
   const std::set<std::string> before = shared_memory_of_jobs();
   std::ostringstream table;
   char line[160];

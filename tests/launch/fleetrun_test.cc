@@ -18,7 +18,7 @@ const std::string kActor = FLEETX_LAUNCH_ACTOR;
 
 using Args = std::vector<std::string>;
 
-TEST(Fleetrun, PrintsWhatTheDocumentsShow) {
+TEST(Fleetrun, OutputMatchesTheDocs) {
   Fleetrun run({"--gpus=0,1", kActor, "all", "meet", "during"});
   const FleetrunResult r = run.wait();
   ASSERT_EQ(r.code, 0) << r.err;
@@ -50,9 +50,9 @@ TEST(Fleetrun, PrintsWhatTheDocumentsShow) {
                        "                 |\n"));
   EXPECT_TRUE(contains(r.err, "OMP_NUM_THREADS="));
   EXPECT_TRUE(contains(r.err, "job 'default' took "));
-  EXPECT_TRUE(contains(r.err, "all 2 processes ended well; logs are in log"));
+  EXPECT_TRUE(contains(r.err, "all 2 processes succeeded; logs are in log"));
   EXPECT_TRUE(contains(r.err, "worker 1 "));
-  // The first worker speaks, all have logs.
+  // The output of the first worker is shown; all have logs.
   EXPECT_TRUE(contains(r.out, "worker0 pid "));
   EXPECT_FALSE(contains(r.out, "worker1 pid "));
   EXPECT_TRUE(contains(run.read("log/workerlog.0"), "worker0 pid "));
@@ -121,7 +121,7 @@ TEST(Fleetrun, WorkersArePinnedToTheirCores) {
   EXPECT_TRUE(contains(set.err, "OMP_NUM_THREADS=3 as you set it"));
 }
 
-TEST(Fleetrun, ReaderOfTheOutputMayGo) {
+TEST(Fleetrun, ClosedStdoutDoesNotStopTheJob) {
   const TempDir folder;
   output_of("/bin/bash -c 'set -o pipefail; " + std::string(FLEETRUN) +
             " --log_dir=" + folder.path() + " seq 1 200000 2>/dev/null | head -1'");
@@ -195,12 +195,12 @@ TEST(Fleetrun, TooFewDescriptorsAreNamed) {
   Fleetrun run({"--nproc_per_node=40", "true"}, {}, {"/usr/bin/prlimit", "--nofile=32"});
   const FleetrunResult r = run.wait();
   EXPECT_EQ(r.code, 2);
-  EXPECT_TRUE(contains(r.err, "no socket to be had (Too many open files)"));
+  EXPECT_TRUE(contains(r.err, "cannot create a socket (Too many open files)"));
   EXPECT_TRUE(contains(r.err, "raise `ulimit -n`"));
 }
 
 // Whoever waits for a worker that ended before it came is told, and does not wait out his deadline.
-TEST(Fleetrun, AWorkerThatEndsWellWithoutJoiningIsNamed) {
+TEST(Fleetrun, ExitWithoutJoiningIsReported) {
   const TempDir folder;
   const std::string script = folder.write(
       "half.sh", "#!/bin/sh\n[ $PADDLE_TRAINER_ID = 1 ] && exit 0\nexec " FLEETX_HELLO "\n");
@@ -213,7 +213,7 @@ TEST(Fleetrun, AWorkerThatEndsWellWithoutJoiningIsNamed) {
 }
 
 // Between the first failure and SIGTERM the others have a moment to say where they were.
-TEST(Fleetrun, WhoWaitsForAWorkerThatDiesSaysSoInItsLog) {
+TEST(Fleetrun, WaitingWorkersLogTheFailure) {
   const TempDir folder;
   const std::string script =
       folder.write("half.sh",
@@ -259,7 +259,7 @@ TEST(Fleetrun, LogsOfAnEarlierLargerRunAreRemoved) {
   other.wait();
 }
 
-TEST(Fleetrun, SixtyFourWorkersAddUp) {
+TEST(Fleetrun, SixtyFourWorkersAllReduce) {
   const FleetrunResult r = run_fleetrun({"--nproc_per_node=64", FLEETX_HELLO});
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "64 workers add up to 2080\n"));

@@ -90,7 +90,7 @@ TEST_F(TwoMachines, AFailureOnOneStopsBothWithItsCode) {
   }
 }
 
-TEST_F(TwoMachines, AWorkerThatEndsBeforeItJoinsIsNamedAtOnceFromEitherMachine) {
+TEST_F(TwoMachines, ExitBeforeJoiningIsReportedOnBothMachines) {
   for (const char* who : {"worker0", "worker1"}) {
     const std::vector<std::string> args{"--ips=10.77.0.1,10.77.0.2", kActor, who, "exit:0",
                                         "start"};
@@ -116,7 +116,7 @@ TEST_F(TwoMachines, TheJobIsRestartedOnBoth) {
   EXPECT_EQ(a->read("log/workerlog.0"), "attempt 0\nattempt 1\n");
 }
 
-TEST_F(TwoMachines, ALauncherThatVanishesEndsTheOther) {
+TEST_F(TwoMachines, LostLauncherEndsTheOther) {
   const std::vector<std::string> args{"--ips=10.77.0.1,10.77.0.2", kActor, "none", "work",
                                       "during"};
   for (const int dies : {0, 1}) {
@@ -140,7 +140,7 @@ TEST_F(TwoMachines, CtrlCOnOneStopsBoth) {
   EXPECT_EQ(b->wait().code, 130);
 }
 
-TEST_F(TwoMachines, OtherFlagsAreFoundOut) {
+TEST_F(TwoMachines, DifferentFlagsAreAnError) {
   const std::string ips = "--ips=10.77.0.1,10.77.0.2";
   const auto a = start(0, {ips, "--gpus=0,1", "/bin/true"}), b = start(1, {ips, "/bin/true"});
   for (const auto& r : {a->wait(), b->wait()}) {
@@ -175,7 +175,7 @@ TEST_F(TwoMachines, MachineWithServersOnlyEndsWithTheJob) {
 }
 
 // With --master the machines need not know each other; two launchers on one machine will do.
-TEST(Machines, MeetAtTheMaster) {
+TEST(Machines, RendezvousAtTheMaster) {
   const int port = launch::bind_port("master", {"127.0.0.1", 0}).endpoint.port;
   const auto args = [&](int rank, const char* workers) {
     return std::vector<std::string>{"--master=127.0.0.1:" + std::to_string(port),
@@ -217,7 +217,37 @@ TEST(Machines, WrongSecretIsRefused) {
   EXPECT_EQ(a.wait().code, 130);
 }
 
-TEST(Machines, ANumberThatTwoHaveIsNamed) {
+TEST(Machines, ASignalEndsTheWaitForTheFirstMachine) {
+  const int port = launch::bind_port("master", {"127.0.0.1", 0}).endpoint.port;
+  Fleetrun waiting(
+      {"--master=127.0.0.1:" + std::to_string(port), "--nnodes=2", "--rank=1", "/bin/true"});
+  ASSERT_TRUE(waiting.says("err", "waits for its peers"));
+  const double signalled = now();
+  waiting.signal(SIGTERM);
+  const FleetrunResult r = waiting.wait();
+  EXPECT_EQ(r.code, 128 + SIGTERM);
+  EXPECT_LT(now() - signalled, 2);
+  EXPECT_TRUE(contains(r.err, "stopped by SIGTERM while waiting for the other machines"));
+}
+
+TEST(Machines, ASignalToOneEndsTheWaitOfItsPeers) {
+  const int port = launch::bind_port("master", {"127.0.0.1", 0}).endpoint.port;
+  const auto args = [&](int rank) {
+    return std::vector<std::string>{"--master=127.0.0.1:" + std::to_string(port), "--nnodes=3",
+                                    "--rank=" + std::to_string(rank), "/bin/true"};
+  };
+  Fleetrun a(args(0)), b(args(1));  // the third machine never comes
+  ASSERT_TRUE(a.says("err", "waits for its peers") && b.says("err", "waits for its peers"));
+  usleep(500'000);  // until b has connected
+  b.signal(SIGINT);
+  EXPECT_EQ(b.wait().code, 128 + SIGINT);
+  const FleetrunResult r = a.wait();
+  EXPECT_EQ(r.code, 1);
+  EXPECT_LT(r.seconds, 10);
+  EXPECT_TRUE(contains(r.err, "rank 1 on host"));
+}
+
+TEST(Machines, DuplicateRankIsAnError) {
   const int port = launch::bind_port("master", {"127.0.0.1", 0}).endpoint.port;
   const auto args = [&](int rank) {
     return std::vector<std::string>{"--master=127.0.0.1:" + std::to_string(port), "--nnodes=3",

@@ -89,10 +89,10 @@ TEST(Plan, ThreadsOfTheUserAreKept) {
   EXPECT_EQ(std::ranges::count(entries, "OMP_NUM_THREADS=7"), 1);
 }
 
-TEST(Plan, WhatIsWrittenCanBeRead) {
+TEST(Plan, EnvironmentRoundTrips) {
   JobPlan plan = make_plan({.nproc_per_node = 2, .ips = "10.0.0.1,10.0.0.2"}, {}, kSecond);
   for (const Process& process : plan.processes) {
-    if (!plan.here(process)) continue;
+    if (!plan.is_local(process)) continue;
     Environment told;
     for (const auto& [name, value] : environment_of(plan, process, {"10.0.0.1:6072", "ab", 1, 5}))
       told[name] = value;
@@ -319,7 +319,7 @@ TEST(Plan, NumbersOutOfRange) {
   expect_refused({.gpus = "0"}, {"FLAGS_START_PORT='70000'"}, {{"FLAGS_START_PORT", "70000"}});
 }
 
-TEST(Plan, SlotsThatMakeNoSense) {
+TEST(Plan, InvalidSlots) {
   expect_refused({.gpus = ""}, {"--gpus is empty"});
   expect_refused({.gpus = "0,,1"}, {"--gpus='0,,1'"});
   expect_refused({.gpus = "0,x"}, {"'x'"});
@@ -332,7 +332,7 @@ TEST(Plan, SlotsThatMakeNoSense) {
                  {{"CUDA_VISIBLE_DEVICES", "a,b"}});
 }
 
-TEST(Plan, AddressesThatMakeNoSense) {
+TEST(Plan, InvalidAddresses) {
   expect_refused({.ips = "10.0.0.1,10.0.0.1"}, {"--ips", "there twice"});
   expect_refused({.ips = "10.0.0.1:80"}, {"has a port"});
   expect_refused({.ips = "::1"}, {"--ips: '::1' looks like IPv6"});
@@ -369,6 +369,23 @@ TEST(Plan, CoresAreShared) {
   EXPECT_EQ(many[5].threads, 1);
   EXPECT_EQ(describe(share_cores(cores, 5)[4]), "core 4");
   EXPECT_EQ(describe(Share{{{0, {}}, {2, {}}, {3, {}}}, 3}), "cores 0,2-3");
+}
+
+TEST(Plan, AQuotaIsShared) {
+  const std::vector<Core> cores = machine("10.0.0.1", 64).cores;
+  const std::vector<Share> two = share_cores(cores, 2, 2);
+  EXPECT_EQ(describe(two[1]), "cores 32-63");
+  EXPECT_EQ(two[1].threads, 1);
+  EXPECT_EQ(share_cores(cores, 1, 2)[0].threads, 2);
+  EXPECT_EQ(share_cores(cores, 4, 2)[3].threads, 1);
+  EXPECT_EQ(share_cores(cores, 4, 256)[3].threads, 16);
+
+  Host container = machine("10.0.0.1", 64);
+  container.cpu_quota = 8;
+  const JobPlan collective = make_plan({.nproc_per_node = 2}, {}, container);
+  EXPECT_EQ(collective.processes[1].share.threads, 4);
+  const JobPlan servers = make_plan({.server_num = 1, .worker_num = 4}, {}, container);
+  for (const Process& process : servers.processes) EXPECT_EQ(process.share.threads, 2);
 }
 
 TEST(Plan, CoresOfThisMachine) {

@@ -53,7 +53,7 @@ TEST(Ports, TheSocketCanListen) {
   EXPECT_EQ(listen(port.socket.get(), 1), 0);
 }
 
-TEST(Ports, WhoHoldsThePortIsNamed) {
+TEST(Ports, ErrorNamesTheHolderOfThePort) {
   const BoundPort free = bind_port("worker", {"127.0.0.1", 0});
   Fd taken;
   ASSERT_EQ(try_bind(free.endpoint.port, {SO_REUSEADDR}, taken), 0);
@@ -62,7 +62,7 @@ TEST(Ports, WhoHoldsThePortIsNamed) {
                [&] { bind_port("server 0", free.endpoint); });
 }
 
-TEST(Ports, AnotherJobWithTheSameFixedPortsIsNamed) {
+TEST(Ports, ErrorNamesAnotherJobWithTheSamePorts) {
   const int number = bind_port("worker", {"127.0.0.1", 0}).endpoint.port;
   const BoundPort first = bind_port("worker 0", {"127.0.0.1", number});
   expect_error(Error::Kind::kInvalidArgument, {"another fleetrun", str("process ", getpid())}, [&] {

@@ -7,10 +7,10 @@
 
 #include <fstream>
 
-#include "fleetx/launch/guard.h"
 #include "fleetx/launch/output.h"
 #include "fleetx/launch/report.h"
 #include "fleetx/launch/supervisor.h"
+#include "fleetx/launch/watchdog.h"
 #include "tests/launch/fleetrun.h"
 
 namespace fleetx::launch {
@@ -19,7 +19,7 @@ namespace {
 using fleetx::testing::contains;
 using fleetx::testing::TempDir;
 
-TEST(Process, EndsInWords) {
+TEST(Process, ExitStatusAsText) {
   EXPECT_EQ(in_words({.code = 3}), "exit code 3");
   EXPECT_EQ(in_words({.signal = SIGKILL}), "killed by SIGKILL (killed)");
   EXPECT_EQ(in_words({.signal = SIGSEGV, .core = true}),
@@ -27,7 +27,7 @@ TEST(Process, EndsInWords) {
   EXPECT_EQ((ExitStatus{.signal = SIGSEGV}).shell_code(), 139);
 }
 
-TEST(Process, KillsForLackOfMemoryAreCounted) {
+TEST(Process, OomKillsAreCounted) {
   const TempDir folder;
   std::ofstream(folder / "vmstat") << "nr_free_pages 77\noom_kill 3\nother 1\n";
   EXPECT_EQ(count_oom_kills(folder / "vmstat"), 3);
@@ -57,7 +57,7 @@ TEST(Process, OutOfMemoryIsRecognised) {
               "worker 0 failed .*killed by the kernel's out-of-memory killer");
 }
 
-TEST(Process, WhatCannotBeExecutedSaysSo) {
+TEST(Process, ExecErrorsAreReported) {
   const TempDir folder;
   {
     const Output output(folder / "log", false, Output::Kind::kFile);
@@ -82,7 +82,7 @@ TEST(Process, LastLinesOfALog) {
   EXPECT_EQ(last_lines(folder / "none"), "    | (it is empty)");
 }
 
-TEST(Process, MarkedProcessesAreKilledOthersNot) {
+TEST(Process, OnlyMarkedProcessesAreKilled) {
   const TempDir folder;
   const Output output(folder / "log", false, Output::Kind::kFile);
   const std::string mark = "FLEETX_LAUNCH=" + random_hex(16);
@@ -107,7 +107,7 @@ TEST(Report, Times) {
   EXPECT_EQ(seconds_text(3723), "1 h 02 min 03 s");
 }
 
-TEST(Report, LongValuesAreCutToTheirEnd) {
+TEST(Report, LongValuesAreTruncatedAtTheFront) {
   const std::string table =
       environment_table({{"PADDLE_TRAINER_ENDPOINTS",
                           "127.0.0.1:33360,127.0.0.1:11330,127.0.0.1:54803,127.0.0.1:49294"}});

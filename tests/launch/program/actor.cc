@@ -68,7 +68,7 @@ void meet(const JobEnv& job) {
 }
 
 void describe(const JobEnv& job) {
-  const char* const starters[] = {"nobody", "fleetrun", "mpi", "slurm"};
+  const char* const starters[] = {"nobody", "fleetrun", "endpoints", "mpi", "slurm"};
   std::ostringstream text;
   text << starters[static_cast<int>(job.started_by)] << " rank " << job.rank << " of " << job.world
        << ", local " << job.local_rank << " of " << job.local_world << ", node " << job.node

@@ -1,4 +1,4 @@
-#include "fleetx/launch/guard.h"
+#include "fleetx/launch/watchdog.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -38,13 +38,12 @@ bool has_mark(const std::string& pid, const std::string& mark) {
   return at != std::string::npos && (at == 0 || environment[at - 1] == '\0');
 }
 
-void nap(long milliseconds) {
+void sleep_ms(long milliseconds) {
   const timespec time{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
   nanosleep(&time, nullptr);
 }
 
-// Looks at the mark again through a descriptor that stays with this process, so that a number that
-// the system has given away meanwhile hits nobody else.
+// Checks the mark again after pidfd_open: a pid that was reused meanwhile is not killed.
 bool kill_if_marked(const std::string& pid, const std::string& mark) {
   if (!has_mark(pid, mark)) return false;
   const Fd process(static_cast<int>(syscall(SYS_pidfd_open, std::stoi(pid), 0)));
@@ -53,17 +52,17 @@ bool kill_if_marked(const std::string& pid, const std::string& mark) {
   return true;
 }
 
-[[noreturn]] void keep_watch(int pipe, const std::string& mark) {
-  prctl(PR_SET_NAME, "fleetx-guard");
+[[noreturn]] void run_watchdog(int pipe, const std::string& mark) {
+  prctl(PR_SET_NAME, "fleetx-watchdog");
   setsid();
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2})
     signal(number, SIG_IGN);
-  // A reader of the launcher's output must not wait for the guard.
+  // The watchdog must not keep the launcher's output open: its reader would not see the end.
   dup2(pipe, 0);
   syscall(SYS_close_range, 1u, ~0u, 0u);
-  char letter = 0;
+  char byte = 0;
   ssize_t got = 0;
-  while ((got = read(0, &letter, 1)) < 0 && errno == EINTR) {
+  while ((got = read(0, &byte, 1)) < 0 && errno == EINTR) {
   }
   if (got == 0) kill_marked(mark);
   _exit(0);
@@ -92,7 +91,7 @@ std::string random_hex(size_t bytes) {
   return text;
 }
 
-Guard::Guard() : mark_(str("FLEETX_LAUNCH=", random_hex(16))) {
+Watchdog::Watchdog() : mark_(str("FLEETX_LAUNCH=", random_hex(16))) {
   int ends[2];
   FLEETX_CHECK(pipe2(ends, O_CLOEXEC) == 0, "pipe: ", std::strerror(errno));
   const Fd reader(ends[0]);
@@ -101,19 +100,19 @@ Guard::Guard() : mark_(str("FLEETX_LAUNCH=", random_hex(16))) {
   FLEETX_CHECK(pid_ >= 0, "fork: ", std::strerror(errno));
   if (pid_ == 0) {
     pipe_.reset();
-    keep_watch(reader.get(), mark_);
+    run_watchdog(reader.get(), mark_);
   }
 }
 
-Guard::~Guard() {
+Watchdog::~Watchdog() {
   if (write(pipe_.get(), &kDone, 1) != 1) pipe_.reset();
   waitpid(pid_, nullptr, 0);
 }
 
 void kill_marked(const std::string& mark) {
-  // A process may be forking while it is looked for: look until there is none.
-  constexpr int kMostLooks = 500;
-  for (int look = 0; look < kMostLooks; ++look) {
+  // A process may fork during the scan: repeat until none is found.
+  constexpr int kMaxScans = 500;
+  for (int scan = 0; scan < kMaxScans; ++scan) {
     bool found = false;
     DIR* all = opendir("/proc");
     if (all == nullptr) return;
@@ -122,14 +121,14 @@ void kill_marked(const std::string& mark) {
         found = kill_if_marked(entry->d_name, mark) || found;
     closedir(all);
     if (!found) return;
-    nap(10);
+    sleep_ms(10);
   }
 }
 
 void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 void kill_descendants(pid_t spare) {
-  // The children of a process that is killed become ours: each round takes one generation.
+  // Children of a killed process become ours: each round kills one generation.
   for (bool found = true; found;) {
     found = false;
     for (const pid_t pid : children()) {

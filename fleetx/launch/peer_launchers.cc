@@ -1,4 +1,4 @@
-#include "fleetx/launch/others.h"
+#include "fleetx/launch/peer_launchers.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -12,72 +12,72 @@
 namespace fleetx::launch {
 namespace {
 
-// A failure crosses machines as "<exit code> <f or u> <words>"; u: the user stopped the job.
+// A failure is sent as "<exit code> <f or u> <text>"; u: the user stopped the job.
 std::string encode(const std::string& what, int code, bool by_user) {
   return str(code, by_user ? " u " : " f ", what);
 }
 
-News decode(const LinkFailure& failure) {
+PeerEvent decode(const LinkFailure& failure) {
   const std::string& text = failure.what;
   int code = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
   const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
   if (error == std::errc{} && (rest.starts_with(" f ") || rest.starts_with(" u ")))
     return {std::string(rest.substr(3)), code, rest[1] == 'u'};
-  // A launcher that went without a word; the store, which the first machine keeps, has no number.
+  // A launcher that died without a report. The store itself, on the first machine, has node -1.
   return {str("fleetrun on machine ", std::max(0, failure.node), " (", failure.host, ") ", text), 1,
           false};
 }
 
-// Long enough for any job; the failure of a machine ends the wait much earlier.
-constexpr double kAsLongAsItTakes = 10 * 365 * 86400.0;
+// Longer than any job. The failure of a machine ends the wait.
+constexpr double kNoTimeout = 10 * 365 * 86400.0;
 
 }  // namespace
 
-Others::Others(const Stores& stores, LinkOptions options)
+PeerLaunchers::PeerLaunchers(const Stores& stores, LinkOptions options)
     : seconds_(options.seconds), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE)) {
   FLEETX_CHECK(event_, std::strerror(errno));
   options.on_failure = [this](const LinkFailure& failure) { post(decode(failure)); };
   link_ = stores.link(options);
 }
 
-std::vector<std::string> Others::gather(const std::string& name, const std::string& value) {
+std::vector<std::string> PeerLaunchers::gather(const std::string& name, const std::string& value) {
   return link_->gather(name, value, seconds_);
 }
 
-void Others::post(News news) {
+void PeerLaunchers::post(PeerEvent event) {
   const std::lock_guard lock(mutex_);
-  news_.push_back(std::move(news));
+  events_.push_back(std::move(event));
   const uint64_t one = 1;
   FLEETX_CHECK(write(event_.get(), &one, sizeof one) > 0);
 }
 
-std::optional<News> Others::read_news() {
+std::optional<PeerEvent> PeerLaunchers::next_event() {
   const std::lock_guard lock(mutex_);
-  // Each piece of news adds one to the event, each look takes one off.
+  // A semaphore: each event adds one, each read takes one.
   uint64_t one = 0;
   if (read(event_.get(), &one, sizeof one) < 0) return std::nullopt;
-  News news = news_.front();
-  news_.pop_front();
-  return news;
+  PeerEvent event = events_.front();
+  events_.pop_front();
+  return event;
 }
 
-void Others::failed(const std::string& what, int code, bool by_user) {
+void PeerLaunchers::report_failure(const std::string& what, int code, bool by_user) {
   try {
     link_->abort(encode(what, code, by_user));
   } catch (const Error&) {
-    // Another machine failed first, and everybody knows.
+    // Another machine failed first, and its failure has been published.
   }
 }
 
-void Others::workers_done() {
+void PeerLaunchers::workers_done() {
   waiting_ = std::jthread([this] {
     try {
-      link_->gather("workers_done", "", kAsLongAsItTakes);
+      link_->gather("workers_done", "", kNoTimeout);
       post({});
       link_->leave();
     } catch (const Error&) {
-      // A failure: on_failure has told.
+      // on_failure has posted the event.
     }
   });
 }
