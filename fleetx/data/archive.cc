@@ -72,7 +72,7 @@ class Unpacker {
   }
 
   void make_folder(const fs::path& path) {
-    if (path == last_) return;  // thousands of files share a folder
+    if (path == last_) return;  // most files are in the folder of the file before
     std::error_code error;
     fs::create_directories(path, error);
     if (error)
@@ -82,7 +82,7 @@ class Unpacker {
   }
 
   void write(const std::string& name, const std::string& to) {
-    // A link that is there already must not carry the file elsewhere.
+    // Do not follow an existing symbolic link.
     std::error_code ignored;
     if (fs::is_symlink(fs::symlink_status(to, ignored))) fs::remove(to, ignored);
     FileWriter file(to);
@@ -97,7 +97,7 @@ class Unpacker {
     }
   }
 
-  // One wait for all files instead of one for each.
+  // One sync for all files instead of one for each.
   void sync() const {
     const int fd = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const bool ok = fd >= 0 && syncfs(fd) == 0;

@@ -1,4 +1,4 @@
-// Archives from strangers: tar (plain, gzip, bzip2, xz, zstd) and zip, by libarchive.
+// Extracts untrusted archives: tar (plain, gzip, bzip2, xz, zstd) and zip, by libarchive.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace fleetx::data {
 
 bool is_archive(const std::string& name);  // by its ending
 
-// A relative path that stays below the folder it is put into: no "..", not absolute.
+// A relative path that stays below its folder: no "..", not absolute.
 bool is_inside(const std::string& path);
 
 struct UnpackLimits {
@@ -16,9 +16,9 @@ struct UnpackLimits {
   uint64_t files = 5'000'000;
 };
 
-// Writes the files of the archive below `folder` and returns their number. Only files and folders
-// come out: a link, a device, a path that leads outside, or more than the limits is kCorrupt and
-// named, and so is a damaged archive. What was written before stays.
+// Extracts the files of the archive into `folder` and returns their number. Only files and folders
+// are accepted: a link, a device, a path outside, more than the limits, or a damaged archive is
+// kCorrupt. Files written before the error stay.
 uint64_t unpack(const std::string& archive, const std::string& folder, UnpackLimits limits = {});
 
 }  // namespace fleetx::data

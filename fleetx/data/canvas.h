@@ -1,4 +1,4 @@
-// A small painter for made-up pictures: anti-aliased shapes on a square of f32 RGB.
+// Draws anti-aliased shapes on a square f32 RGB image, for synthetic pictures.
 #pragma once
 
 #include <algorithm>

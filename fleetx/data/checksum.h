@@ -1,13 +1,13 @@
-// Sums of files, as lists of downloads give them.
+// Checksums of files, as in download lists.
 #pragma once
 
 #include <string>
 
 namespace fleetx::data {
 
-// 32 hex digits are an MD5, 64 a SHA-256; others are no sum. Upper and lower case are the same.
+// 32 hex digits: MD5; 64: SHA-256; anything else is not a checksum. Case does not matter.
 bool is_checksum(const std::string& text);
-// Of the file, by the algorithm of `like`.
+// The checksum of the file with the algorithm of `like`.
 std::string checksum(const std::string& path, const std::string& like);
 bool matches(const std::string& path, const std::string& sum);
 

@@ -13,14 +13,14 @@
 
 namespace fleetx::data {
 
-// What a sample consists of: the name under which it is fed, and the type of one sample.
+// A field of a sample: the name under which it is fed, and its type.
 struct Field {
   std::string name;
   DType dtype = DType::kF32;
   Shape shape;
 };
 
-// Which sample, and all that its random augmentation may depend on.
+// Identifies a sample and all inputs of its random augmentation.
 struct SampleId {
   int64_t index = 0;
   int64_t epoch = 0;
@@ -29,7 +29,7 @@ struct SampleId {
 
 struct Batch {
   int64_t size = 0;                                   // samples
-  std::vector<std::pair<std::string, Tensor>> feeds;  // what an executor takes
+  std::vector<std::pair<std::string, Tensor>> feeds;  // for Executor::run
 
   const Tensor& at(std::string_view field) const;
 };
@@ -48,7 +48,7 @@ class Dataset {
   virtual void read(const SampleId& id, std::span<void* const> out) const = 0;
 };
 
-// Samples that lie in memory: the rows of some tensors of equal first dimension.
+// Samples in memory: the rows of tensors of equal first dimension.
 class TensorDataset final : public Dataset {
  public:
   explicit TensorDataset(std::map<std::string, Tensor> tensors);

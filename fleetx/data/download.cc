@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMostYaml = uint64_t{1} << 20, kMostList = uint64_t{256} << 20;
-constexpr int kMostThreads = 64;
+constexpr uint64_t kMaxYaml = uint64_t{1} << 20, kMaxList = uint64_t{256} << 20;
+constexpr int kMaxThreads = 64;
 
 std::string join(const std::string& base, const std::string& name) {
   return base.ends_with('/') ? base + name : base + "/" + name;
@@ -40,7 +40,7 @@ void make_folder(const fs::path& path) {
   check_arg(!error, "cannot make the folder ", path.string(), ": ", error.message());
 }
 
-// Files on a server, or in a folder that stands in for one.
+// Files on a server, or in a local folder.
 class Source {
  public:
   Source(std::string base, const HttpOptions& http) : base_(std::move(base)), http_(http) {}
@@ -48,12 +48,12 @@ class Source {
   std::string where(const std::string& name) const { return join(base_, name); }
 
   std::optional<std::string> find(const std::string& name) const {
-    if (is_url(base_)) return http_find(where(name), kMostList, http_);
+    if (is_url(base_)) return http_find(where(name), kMaxList, http_);
     if (!fs::exists(where(name))) return std::nullopt;
-    return read_file(where(name), kMostList);
+    return read_file(where(name), kMaxList);
   }
 
-  // To the end of what is in `path` already.
+  // Appends to what `path` already has.
   void fetch(const std::string& name, const std::string& path) const {
     if (is_url(base_)) return http_download(where(name), path, http_);
     std::error_code error;
@@ -66,7 +66,7 @@ class Source {
   const HttpOptions http_;
 };
 
-// Says that the lists in this folder name pictures that other machines have.
+// Marks a folder whose lists name pictures that only other machines have.
 std::string part_note(const std::string& folder) {
   return (fs::path(folder) / ".fleetx" / "part").string();
 }
@@ -84,16 +84,16 @@ class Job {
   Downloaded run() {
     const std::string yaml = mirrored(options_.yaml);
     const std::string text =
-        is_url(yaml) ? http_get(yaml, kMostYaml, options_.http) : read_file(yaml, kMostYaml);
+        is_url(yaml) ? http_get(yaml, kMaxYaml, options_.http) : read_file(yaml, kMaxYaml);
     const std::string base = mirrored(parse_location(text, yaml));
     const Source source(base, options_.http);
     const auto list = source.find("filelist.txt");
     check_arg(list.has_value(), source.where("filelist.txt"), ": there is no such file");
     std::vector<Listed> files = parse_file_list(*list, source.where("filelist.txt"));
     if (options_.shard_num > 0) files = share_of(files);
-    // Lists come last, so that a list is there only when its pictures are.
+    // Lists last: a list exists only after its pictures.
     HttpOptions quiet = options_.http;
-    quiet.poll = {};  // which belongs to this thread
+    quiet.poll = {};  // only for the calling thread
     const Source shared(base, quiet);
     in_threads(files, [&](const Listed& file) { get(shared, file); });
     if (options_.shard_num > 0)
@@ -156,7 +156,7 @@ class Job {
       if (const auto text = source.find(name)) put(name, *text);
   }
 
-  // A short file that came as text; it appears whole or not at all.
+  // Writes a short file atomically.
   void put(const std::string& name, const std::string& text) {
     const std::string path = (fs::path(options_.folder) / name).string();
     write_file(path + ".part", text);
@@ -180,7 +180,7 @@ class Job {
       const uint64_t files = unpack(path.string(), options_.folder);
       make_folder(done.parent_path());
       write_file(done.string(), file.sum);
-      fs::remove(path);  // its files are there; the note above says so
+      fs::remove(path);  // it has been extracted, as the marker above records
       const std::scoped_lock lock(mutex_);
       result_.unpacked += files;
     }
@@ -191,12 +191,12 @@ class Job {
     const std::string part = path + ".part";
     if (file.sum.empty()) {
       std::error_code ignored;
-      fs::remove(part, ignored);  // without a sum nobody knows what it is the beginning of
+      fs::remove(part, ignored);  // without a checksum it cannot be resumed safely
     }
     const bool resumed = fs::exists(part);
     source.fetch(file.name, part);
     if (!file.sum.empty() && resumed && !matches(part, file.sum)) {
-      fs::remove(part);  // it was the beginning of another file
+      fs::remove(part);  // its content is that of another file
       source.fetch(file.name, part);
     }
     if (!file.sum.empty() && !matches(part, file.sum)) {
@@ -272,8 +272,8 @@ bool has_part_only(const std::string& folder) { return fs::exists(part_note(fold
 Downloaded download(const DownloadOptions& options) {
   check_arg(!options.yaml.empty(), "download: no yaml (fs_yaml) that says where the data are");
   check_arg(!options.folder.empty(), "download: no folder (local_path) to put the data into");
-  check_arg(options.threads >= 1 && options.threads <= kMostThreads, "download: ", options.threads,
-            " threads (process_num); must be between 1 and ", kMostThreads);
+  check_arg(options.threads >= 1 && options.threads <= kMaxThreads, "download: ", options.threads,
+            " threads (process_num); must be between 1 and ", kMaxThreads);
   const bool whole = options.shard_num <= 0;
   check_arg(
       whole ? options.shard_id <= 0 : options.shard_id >= 0 && options.shard_id < options.shard_num,

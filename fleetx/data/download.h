@@ -1,11 +1,11 @@
-// Public data sets as they lie on a server:
+// Downloads public data sets. The layout on the server:
 //
 //   set.yaml        bos_path: http://server/folder     (or a folder beside the yaml)
 //   filelist.txt    lines `part-0.tar md5`: the archives with the pictures
 //   meta.txt        lines `train.txt`: what every machine needs; without it train.txt and val.txt
 //
-// The workers of a machine may all ask at once: one downloads, the others wait and find it done.
-// What is there and has the right sum is not fetched again; what was interrupted is resumed.
+// The workers of a machine may call it at the same time: one downloads, the others wait. Files with
+// the right checksum are not fetched again; interrupted downloads are resumed.
 #pragma once
 
 #include <functional>
@@ -22,20 +22,20 @@ struct DownloadOptions {
   // Of the lines of filelist.txt only numbers shard_id, shard_id + shard_num, ...; -1: all.
   int shard_num = -1;
   int shard_id = -1;
-  int threads = 10;  // that fetch and unpack
+  int threads = 10;  // to fetch and extract
   HttpOptions http = {};
-  // Called in the calling thread every now and then; may throw to give up.
+  // Called from time to time on the calling thread; may throw to cancel.
   std::function<void()> poll = {};
 };
 
 struct Downloaded {
   int fetched = 0;  // files and archives
-  int kept = 0;     // that were there already
+  int kept = 0;     // that existed already
   uint64_t unpacked = 0;
 };
 
 Downloaded download(const DownloadOptions& options);
-// Whether what was downloaded last into this folder was a share, with lists of everything.
+// Whether the last download into this folder was a shard of the set, although its lists name all.
 bool has_part_only(const std::string& folder);
 
 // One line of a list.
@@ -45,7 +45,7 @@ struct Listed {
 };
 // `source` names the list in errors.
 std::vector<Listed> parse_file_list(const std::string& text, const std::string& source);
-// Where the files lie, of a yaml that came from `source`.
+// The address of the files according to a yaml that came from `source`.
 std::string parse_location(const std::string& yaml, const std::string& source);
 
 }  // namespace fleetx::data

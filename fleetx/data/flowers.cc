@@ -1,6 +1,7 @@
 #include "fleetx/data/flowers.h"
 
 #include <array>
+#include <atomic>
 #include <exception>
 #include <filesystem>
 #include <mutex>
@@ -28,7 +29,7 @@ struct Form {
 };
 
 // Digits of `kind`, shifted against each other so that even the first few kinds differ in all of
-// them; every kind below kMostFlowers has a form of its own.
+// them; every kind below kMaxFlowerKinds has a form of its own.
 Form form_of(int kind) {
   constexpr std::array kPetals{5, 8, 3, 12, 4, 6};
   const int d = kind % 6;
@@ -264,27 +265,29 @@ template <class Body>
 void for_all(int64_t n, const Body& body) {
   std::mutex mutex;
   std::exception_ptr error;
-#pragma omp parallel for schedule(dynamic, 4) num_threads(num_threads())
-  for (int64_t i = 0; i < n; ++i) {
-    {
-      const std::scoped_lock lock(mutex);
-      if (error) continue;
+  std::atomic<int64_t> next{0};
+  parallel_for(num_threads(), 1, [&](int64_t, int64_t) {
+    for (int64_t i = next++; i < n; i = next++) {
+      {
+        const std::scoped_lock lock(mutex);
+        if (error) return;
+      }
+      try {
+        body(i);
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        if (!error) error = std::current_exception();
+      }
     }
-    try {
-      body(i);
-    } catch (...) {
-      const std::scoped_lock lock(mutex);
-      if (!error) error = std::current_exception();
-    }
-  }
+  });
   if (error) std::rethrow_exception(error);
 }
 
 }  // namespace
 
 Image draw_flower(int kind, uint64_t seed, uint64_t number, int size) {
-  check_arg(kind >= 0 && kind < kMostFlowers, "flower kind ", kind, " is not in 0..",
-            kMostFlowers - 1);
+  check_arg(kind >= 0 && kind < kMaxFlowerKinds, "flower kind ", kind, " is not in 0..",
+            kMaxFlowerKinds - 1);
   check_arg(size >= 16 && size <= 4096, "flower size is ", size, "; must be between 16 and 4096");
   Dice dice(seed, fleetx::mix(stable_hash("flower"), number));
   Canvas canvas(size);
@@ -308,8 +311,8 @@ std::string describe_flower(int kind) {
 void generate_flowers(const FlowersOptions& o,
                       const std::function<void(int64_t, int64_t)>& progress) {
   check_arg(!o.folder.empty(), "flowers: no folder");
-  check_arg(o.classes >= 2 && o.classes <= kMostFlowers, "flowers: classes is ", o.classes,
-            "; must be between 2 and ", kMostFlowers);
+  check_arg(o.classes >= 2 && o.classes <= kMaxFlowerKinds, "flowers: classes is ", o.classes,
+            "; must be between 2 and ", kMaxFlowerKinds);
   check_arg(o.train >= 1 && o.val >= 1, "flowers: train and val must be at least 1, got ", o.train,
             " and ", o.val);
   namespace fs = std::filesystem;

@@ -1,8 +1,8 @@
-// A made-up set of flower pictures for trying out and testing the image path. The kind of a flower
+// A synthetic data set of flower pictures to try and test the image pipeline. The kind of a flower
 // is its form: number, width and tip of the petals, one ring of them or two, size of the centre.
-// Everything else varies freely and alike for all kinds: place, scale, turn, tilt, colours,
-// background, leaves, things lying around, light, noise. So a linear model on pixels cannot tell
-// the kinds apart, nor can one on mean colours; a small convolutional network can.
+// Everything else varies with the same distribution for all kinds: position, scale, rotation, tilt,
+// colours, background, leaves, clutter, light, noise. So a linear model on pixels or mean colours
+// cannot separate the kinds; a small convolutional network can.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace fleetx::data {
 
-inline constexpr int kMostFlowers = 144;
+inline constexpr int kMaxFlowerKinds = 144;
 
 struct FlowersOptions {
   std::string folder = {};
-  int classes = 8;  // up to kMostFlowers
+  int classes = 8;  // up to kMaxFlowerKinds
   int64_t train = 1600;
   int64_t val = 400;
   int size = 256;  // of the square pictures
@@ -26,13 +26,13 @@ struct FlowersOptions {
 };
 
 // Writes train/*.jpg, val/*.jpg, and then the lists train.txt and val.txt; an interrupted run
-// leaves no list. Kinds take turns, so all are equally frequent. `progress(done, total)` is called
-// now and then, from one thread at a time.
+// leaves no list. All kinds are equally frequent. `progress(done, total)` is called
+// from time to time, from one thread at a time.
 void generate_flowers(const FlowersOptions& options,
                       const std::function<void(int64_t, int64_t)>& progress = {});
 
-// Such a set in the user's cache folder (XDG_CACHE_HOME, ~/.cache); made now if it is not there
-// yet. `options.folder` must be empty. Returns the folder.
+// Such a set in the user's cache folder (XDG_CACHE_HOME, ~/.cache); created if it does not exist.
+// `options.folder` must be empty. Returns the folder.
 std::string cached_flowers(FlowersOptions options,
                            const std::function<void(int64_t, int64_t)>& progress = {});
 

@@ -1,5 +1,5 @@
-// One process of this machine at a time works in a folder. The kernel gives the lock free when its
-// holder ends, however that happens.
+// A lock on a folder between processes of this machine. The kernel releases it when its holder
+// ends, also by a crash.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@ namespace fleetx::data {
 
 class FolderLock {
  public:
-  // Makes the file `path` and waits until nobody else holds it; meanwhile `poll` is called, which
-  // may throw to give up.
+  // Creates the lock file `path` and blocks until the lock is free. Calls `poll` meanwhile, which
+  // may throw to cancel.
   explicit FolderLock(const std::string& path, const std::function<void()>& poll = {});
 
  private:

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr long kOk = 200, kPartial = 206, kNotFound = 404, kTimeout = 408, kBadRange = 416,
                kTooMany = 429;  // NOLINT: libcurl's own type
 
-// Where the bytes go. `size` is how many are there.
+// Receives the bytes. `size` is the number received so far.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -36,7 +36,7 @@ class Sink {
 class TextSink final : public Sink {
  public:
   TextSink(const std::string& url, uint64_t limit) : url_(url), limit_(limit) {}
-  uint64_t size() const override { return 0; }  // texts are short: always from the beginning
+  uint64_t size() const override { return 0; }  // texts are short and not resumed
   void write(const char* data, size_t bytes) override {
     check_file(text_.size() + bytes <= limit_, url_, ": longer than ", limit_, " bytes");
     text_.append(data, bytes);
@@ -116,7 +116,7 @@ struct Request {
     return !error && (options->stop == nullptr || !*options->stop);
   }
 
-  // The page that comes with an error is not what was asked for.
+  // Ignores the body of an error response.
   size_t receive(const char* data, size_t bytes) {
     const long code = status();  // NOLINT
     if (code != kOk && code != kPartial) return bytes;
@@ -160,7 +160,7 @@ std::unique_ptr<CURL, void (*)(CURL*)> make_handle(const std::string& url, Reque
   curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
   curl_easy_setopt(c, CURLOPT_MAXREDIRS, 5L);
-  curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);  // several threads
+  curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);  // several threads use curl
   curl_easy_setopt(c, CURLOPT_USERAGENT, "fleetx");
   curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(o.connect_timeout.count()));
   curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -171,12 +171,12 @@ std::unique_ptr<CURL, void (*)(CURL*)> make_handle(const std::string& url, Reque
   curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
   curl_easy_setopt(c, CURLOPT_XFERINFODATA, &request);
   curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-  // A proxy of the site cannot reach this machine's own servers.
+  // Loopback addresses cannot be reached through a proxy.
   if (is_loopback(url)) curl_easy_setopt(c, CURLOPT_PROXY, "");
   return handle;
 }
 
-// False where it is to stop.
+// False if the request is cancelled.
 bool sleep_for(std::chrono::milliseconds time, const HttpOptions& o) {
   constexpr std::chrono::milliseconds kStep{10};
   for (; time.count() > 0 && (o.stop == nullptr || !*o.stop); time -= kStep) {
@@ -191,7 +191,7 @@ std::string reason_of(CURLcode result, const Request& request) {
   return request.reason[0] != '\0' ? request.reason : curl_easy_strerror(result);
 }
 
-// False: the server has nothing there.
+// False: the server has no such file.
 bool fetch(const std::string& url, Sink& sink, const HttpOptions& options) {
   check_arg(is_url(url), "'", url, "' is not an address: http:// or https:// expected");
   const auto begin = Clock::now();
@@ -220,7 +220,7 @@ bool fetch(const std::string& url, Sink& sink, const HttpOptions& options) {
     check_arg(result != CURLE_URL_MALFORMAT && result != CURLE_UNSUPPORTED_PROTOCOL, "'", url,
               "' is not an address that can be used: ", reason_of(result, request));
     reason = reason_of(result, request);
-    // What is there is not the beginning of this file, or all of it: only a fresh start can tell.
+    // The range was refused: the partial file is complete or belongs to another file. Start over.
     const bool bad_range = status == kBadRange || result == CURLE_RANGE_ERROR;
     if (bad_range) sink.clear();
     const bool refused =

@@ -1,8 +1,7 @@
-// Files by HTTP(S), with libcurl: retried when the network or the server fails, resumed where they
-// were cut off. Thread-safe.
+// Downloads by HTTP(S) with libcurl, with retries and resume. Thread-safe.
 //
-// Errors: kComm where the server cannot be reached or fails again and again, kInvalidArgument for
-// an address that is wrong or names nothing there, kUnsupported where the disk refuses.
+// Errors: kComm if the server cannot be reached or all retries fail, kInvalidArgument for a wrong
+// address or a missing file, kUnsupported if the disk cannot be written.
 #pragma once
 
 #include <atomic>
@@ -15,26 +14,26 @@
 namespace fleetx::data {
 
 struct HttpOptions {
-  // In a row without a byte of progress; between them a pause that doubles.
+  // Consecutive attempts without progress, with exponential backoff.
   int attempts = 5;
   std::chrono::milliseconds pause{200};
   std::chrono::milliseconds connect_timeout{10'000};
   std::chrono::seconds stall_timeout{30};   // without a byte
-  const std::atomic<bool>* stop = nullptr;  // gives up when it becomes true
-  std::function<void()> poll = {};          // called now and then; may throw to give up
+  const std::atomic<bool>* stop = nullptr;  // cancels when it becomes true
+  std::function<void()> poll = {};          // called from time to time; may throw to cancel
 };
 
 bool is_url(const std::string& text);  // http:// or https://
-// The address with scheme and host of FLEETX_MIRROR, where that is set.
+// The address with scheme and host replaced by those of FLEETX_MIRROR, if set.
 std::string mirrored(const std::string& url);
 
-// The whole text, at most `limit` bytes. The server says that there is none (404): nullopt.
+// The whole text, at most `limit` bytes. nullopt if the server has no such file (404).
 std::optional<std::string> http_find(const std::string& url, uint64_t limit,
                                      const HttpOptions& options = {});
 std::string http_get(const std::string& url, uint64_t limit, const HttpOptions& options = {});
 
-// Into `path`, behind the bytes that are there already from an interrupted run. A server that does
-// not know ranges sends all again. The caller checks the sum.
+// Downloads to `path` and resumes after the bytes that an interrupted run has left. A server
+// without range requests sends all of it again. The caller verifies the checksum.
 void http_download(const std::string& url, const std::string& path,
                    const HttpOptions& options = {});
 

@@ -8,7 +8,7 @@
 namespace fleetx::data {
 namespace {
 
-// Where one output pixel takes its value from, along one axis.
+// The source pixels of one output pixel along one axis.
 struct Tap {
   int first, second;  // pixel numbers
   float weight;       // of the second
@@ -35,7 +35,7 @@ Crop random_crop(int width, int height, float min_area,
                  const std::array<float, kCropNumbers>& random) {
   const float w = static_cast<float>(width), h = static_cast<float>(height);
   const bool mirror = random[0] < 0.5f;
-  // Ten tries as in the usual recipe: an aspect that does not fit the picture is drawn again.
+  // Up to ten tries, as is usual: a crop that does not fit the picture is drawn again.
   for (size_t i = 1; i + 4 <= kCropNumbers; i += 4) {
     const float area = w * h * (min_area + (1 - min_area) * random[i]);
     const float aspect = std::exp(std::log(4.0f / 3.0f) * (2 * random[i + 1] - 1));

@@ -1,4 +1,5 @@
-// Pictures in memory, and their way into a network: crop, resize, mirror and normalise in one step.
+// Images in memory, and their preprocessing for a network: crop, resize, mirror and normalise in
+// one pass.
 #pragma once
 
 #include <array>
@@ -23,10 +24,10 @@ struct Image {
   const uint8_t* pixel(int x, int y) const { return const_cast<Image*>(this)->pixel(x, y); }
 };
 
-// A rectangle in pixels; it may begin and end inside a pixel.
+// A rectangle in pixels with fractional borders.
 struct Crop {
   float left = 0, top = 0, width = 0, height = 0;
-  bool mirror = false;  // left becomes right
+  bool mirror = false;  // horizontally
 };
 
 // Of red, green and blue, for values in [0, 1].
@@ -35,14 +36,13 @@ struct Normalization {
   std::array<float, 3> deviation{0.229f, 0.224f, 0.225f};
 };
 
-// The part of a width x height picture that a network is trained on: a random share of the area
+// The random crop of a width x height picture for training: a random share of the area
 // (min_area to 1) of random aspect (3/4 to 4/3), mirrored half the time. `random` holds uniform
 // numbers in [0, 1).
 inline constexpr int kCropNumbers = 42;
 Crop random_crop(int width, int height, float min_area,
                  const std::array<float, kCropNumbers>& random);
-// What is left of a picture whose short side is resized to `resize` pixels and of which the central
-// size x size pixels are cut out.
+// The centre crop of size x size pixels after the short side was resized to `resize` pixels.
 Crop center_crop(int width, int height, int resize, int size);
 
 // Writes the cropped part as size x size pixels, bilinear, f32 [3,size,size], normalised.

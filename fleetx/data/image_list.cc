@@ -15,8 +15,8 @@ namespace fleetx::data {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r";
-constexpr int64_t kMostReplaced = 100;  // in a row: then it is not the pictures that are wrong
-constexpr size_t kMostWarnings = 20;
+constexpr int64_t kMaxReplaced = 100;  // in a row: more means that the list or folder is wrong
+constexpr size_t kMaxWarnings = 20;
 
 std::string_view trim(std::string_view text) {
   const size_t first = text.find_first_not_of(kSpace);
@@ -33,7 +33,7 @@ int reduction(const Crop& crop, int size) {
   return reduce;
 }
 
-// Lists of ImageNet say .JPEG where the files of some copies of it are called .jpeg.
+// ImageNet lists name .JPEG files; some copies of the set have .jpeg.
 std::string found(const std::string& path) {
   const size_t ending = path.rfind(".JPEG");
   if (ending == std::string::npos || std::filesystem::exists(path)) return path;
@@ -114,7 +114,7 @@ void ImageList::decode(const SampleId& id, float* out) const {
   const std::string bytes = bytes_of(entry);
   JpegReader jpeg(bytes, str(options_.list, ":", entry.line, ": ", entry.path));
   const Crop crop = crop_of(id, jpeg.width(), jpeg.height());
-  static thread_local Image image;  // its memory serves all pictures of this thread
+  static thread_local Image image;  // reused for all pictures of this thread
   const Crop part = jpeg.decode_part(crop, reduction(crop, options_.size), image);
   resample(image, part, options_.size, options_.norm, out);
 }
@@ -126,7 +126,7 @@ int64_t ImageList::damaged() const {
 
 void ImageList::note_damage(int64_t index, const char* what) const {
   const std::scoped_lock lock(mutex_);
-  if (damaged_.insert(index).second && damaged_.size() <= kMostWarnings)
+  if (damaged_.insert(index).second && damaged_.size() <= kMaxWarnings)
     log::warning("data", what, "; the next picture takes its place");
 }
 
@@ -138,7 +138,7 @@ void ImageList::read(const SampleId& id, std::span<void* const> out) const {
       break;
     } catch (const Error& e) {
       if (e.kind() != Error::Kind::kCorrupt || options_.damaged == Damaged::kFail) throw;
-      check_file(tries < std::min(size(), kMostReplaced), e.what(), " (and the ", tries - 1,
+      check_file(tries < std::min(size(), kMaxReplaced), e.what(), " (and the ", tries - 1,
                  " pictures before it)");
       note_damage(at.index, e.what());
     }

@@ -1,6 +1,6 @@
 // Labelled JPEG files in the ImageNet list style: a text file with lines `path label`, paths
 // relative to the folder of the list. Training pictures are cropped and mirrored at random,
-// reproducibly from (seed, epoch, sample); validation pictures are resized and cut in the middle.
+// reproducibly from (seed, epoch, sample); validation pictures are resized and center-cropped.
 #pragma once
 
 #include <mutex>
@@ -13,10 +13,10 @@
 
 namespace fleetx::data {
 
-// What becomes of a picture that cannot be decoded.
+// How pictures that cannot be decoded are handled.
 enum class Damaged {
   kFail,    // an error that names list, line and file
-  kReplace  // a warning; the next whole picture of the list takes its place, see damaged()
+  kReplace  // a warning; replaced by the next intact picture of the list, see damaged()
 };
 
 struct ImageListOptions {
@@ -39,8 +39,8 @@ class ImageList final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   void read(const SampleId& id, std::span<void* const> out) const override;
   int64_t classes() const { return classes_; }
-  // Lines that are left out: where only a share of a set was downloaded (download.h), the list
-  // names pictures that other machines have.
+  // Skipped lines: after the download of a shard (download.h) the list also names pictures that
+  // only other machines have.
   int64_t elsewhere() const { return elsewhere_; }
   // Pictures that were found damaged and replaced so far.
   int64_t damaged() const;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kMaxPixels = int64_t{1} << 28;
 
-// Ink amounts to light; libjpeg gives them as Adobe stores them, inverted (255: no ink).
+// CMYK to RGB; libjpeg returns Adobe's inverted CMYK (255: no ink).
 void cmyk_to_rgb(const std::vector<uint8_t>& cmyk, Image& image) {
   for (size_t i = 0; i < cmyk.size() / 4; ++i) {
     const int black = cmyk[i * 4 + 3];
@@ -33,7 +33,7 @@ struct Range {
   int first, last;
 };
 
-// What resample() touches, and two pixels more: chroma is interpolated between neighbours.
+// The pixels that resample() reads, and two more: chroma is interpolated between neighbours.
 Range touched(float start, float length, int limit) {
   return {std::clamp(static_cast<int>(std::floor(start - 0.5f)) - 2, 0, limit - 1),
           std::clamp(static_cast<int>(std::floor(start + length - 0.5f)) + 4, 1, limit)};
@@ -41,13 +41,13 @@ Range touched(float start, float length, int limit) {
 
 }  // namespace
 
-// libjpeg reports errors by a function that must not return. The functions that it can be left
-// from (start, open, rows) have no objects with destructors, so jumping out of them is defined.
+// libjpeg reports errors by a callback that must not return; this one uses longjmp. The functions
+// it jumps out of (start, open, rows) have no objects with destructors, so that is defined.
 struct JpegReader::Codec {
   jpeg_decompress_struct info{};
   jpeg_error_mgr errors{};
   std::jmp_buf escape{};
-  char message[JMSG_LENGTH_MAX] = "";  // of the first thing that is wrong
+  char message[JMSG_LENGTH_MAX] = "";  // of the first error
   bool fresh = false;                  // the header has been read and nothing after it
 
   Codec() {
@@ -85,7 +85,7 @@ struct JpegReader::Codec {
     return info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
   }
 
-  // Begins to decode; the columns become what libjpeg can give, which is more than asked for.
+  // Starts decoding; widens the columns to the block borders that libjpeg supports.
   bool open(int reduce, Range& columns) {
     if (setjmp(escape) != 0) return false;
     fresh = false;

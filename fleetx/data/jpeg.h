@@ -13,8 +13,8 @@
 namespace fleetx::data {
 
 // `source` names the picture in errors; what is damaged or not a JPEG is kCorrupt. The bytes must
-// outlive the reader. (A codec of its own for every picture: after an error libjpeg's is not to be
-// trusted with the next one.)
+// outlive the reader. (One codec per picture: after an error a codec of libjpeg cannot be
+// reused safely.)
 class JpegReader {
  public:
   JpegReader(std::string_view bytes, std::string source);
@@ -26,10 +26,9 @@ class JpegReader {
   int height() const;
   // At 1/`reduce` of the size (1, 2, 4, 8; sides are rounded up). Grey and CMYK become RGB.
   Image decode(int reduce = 1);
-  // Only what resample() needs of `crop`, which is given in pixels of the whole picture: the same
-  // pixels as decode() has there, for a part of the work. Rows below the crop are not even looked
-  // at, so damage there goes unnoticed. Replaces `image` (its memory is used again) and returns the
-  // crop in pixels of it.
+  // Decodes only what resample() needs of `crop`, given in pixels of the whole picture; these
+  // pixels equal those of decode(). Rows below the crop are not read, so damage there is not
+  // detected. Replaces `image`, reuses its memory, and returns the crop in pixels of `image`.
   Crop decode_part(const Crop& crop, int reduce, Image& image);
 
  private:

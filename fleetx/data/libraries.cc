@@ -11,7 +11,7 @@
 namespace fleetx {
 namespace {
 
-// turbojpeg cannot tell its version; the name of the file it was loaded from can.
+// turbojpeg has no version function; the file name of the loaded library has it.
 std::string turbojpeg_file() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&tjGetErrorStr2), &info) == 0) return "unknown";

@@ -17,7 +17,7 @@ namespace {
 
 using Order = std::shared_ptr<const std::vector<int64_t>>;
 
-// The orders of the last two epochs: threads near the end of one are already in the next.
+// The sample orders of the last two epochs: near the end of one, threads already read the next.
 class OrderCache {
  public:
   Order get(int64_t n, uint64_t seed, int64_t epoch) {
@@ -37,22 +37,22 @@ class OrderCache {
   Entry entries_[2];
 };
 
-// Memory of batches that have been used: fresh pages would have to be cleared by the kernel, which
-// takes a tenth of the time that decoding takes. Batches may outlive the loader.
+// Reuses the memory of released batches: the kernel would have to clear fresh pages, which takes a
+// tenth of the decoding time. Batches may outlive the loader.
 class Recycler : public std::enable_shared_from_this<Recycler> {
  public:
   Tensor tensor(DType dtype, const Shape& shape) {
     const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
     Buffer buffer = take(bytes);
     void* data = buffer.data();
-    // The deleter, not the pointer, holds what must live.
+    // The deleter keeps the pool alive.
     std::shared_ptr<void> owner(
         data, [self = shared_from_this(), buffer](void*) { self->give_back(buffer); });
     return Tensor::view(dtype, shape, data, std::move(owner));
   }
 
  private:
-  static constexpr size_t kMostKept = 64;
+  static constexpr size_t kMaxKept = 64;
 
   Buffer take(size_t bytes) {
     {
@@ -70,7 +70,7 @@ class Recycler : public std::enable_shared_from_this<Recycler> {
 
   void give_back(Buffer buffer) {
     const std::scoped_lock lock(mutex_);
-    if (free_.size() < kMostKept) free_.push_back(std::move(buffer));
+    if (free_.size() < kMaxKept) free_.push_back(std::move(buffer));
   }
 
   std::mutex mutex_;
@@ -123,8 +123,8 @@ class Loader::Impl {
     check_arg(position.epoch >= 0 && position.offset >= 0, "loader: position (epoch ",
               position.epoch, ", offset ", position.offset, ") is not possible");
     stop();
-    // Where the number of workers has changed, the offset may fall inside a round of all workers;
-    // the round is then given again.
+    // If the number of workers has changed, the offset may be inside a round of all workers; that
+    // round is repeated.
     start_ = {position.epoch, position.offset / options_.world};
     if (batches(start_.first) <= 0) start_ = {position.epoch + 1, 0};
     taken_ = 0;
@@ -160,7 +160,7 @@ class Loader::Impl {
     std::exception_ptr error;
   };
 
-  // Where the batch stands that is the ticket-th one after start_.
+  // The position of the ticket-th batch after start_.
   Place place_of(int64_t ticket) const {
     const int64_t in_first = batches(start_.first);
     if (ticket < in_first) return {start_.epoch, start_.first + ticket * options_.batch};
@@ -187,7 +187,7 @@ class Loader::Impl {
     const Order order = options_.shuffle ? orders_.get(n, options_.seed, place.epoch) : nullptr;
     std::vector<void*> out(fields.size());
     for (int64_t i = 0; i < count && !stop_; ++i) {
-      const int64_t at = shard_.place(place.first + i, n);
+      const int64_t at = shard_.place(place.first, i, count, n);
       for (size_t f = 0; f < out.size(); ++f)
         out[f] = memory[f] + static_cast<size_t>(i) * stride[f];
       dataset_->read({order ? (*order)[static_cast<size_t>(at)] : at, place.epoch, options_.seed},

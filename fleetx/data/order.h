@@ -1,5 +1,5 @@
-// The order of samples in an epoch and each worker's share of it. The order is a function of (seed,
-// epoch) alone: neither the number of workers nor of threads changes it.
+// The order of samples in an epoch and the shard of each worker. The order depends on (seed, epoch)
+// only, not on the number of workers or threads.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@ namespace fleetx::data {
 // A uniformly random permutation of 0..n-1.
 std::vector<int64_t> shuffled(int64_t n, uint64_t seed, int64_t epoch);
 
-// What happens to samples that cannot be shared equally.
+// Handling of samples that do not divide evenly among the workers.
 enum class Uneven {
-  kPad,   // they are filled up with the first ones of the epoch
-  kDrop,  // they are left out
+  kPad,   // padded with the first samples of the epoch
+  kDrop,  // dropped
 };
 
-// One worker's part: worker `rank` takes every world-th of the n samples. All workers get the same
+// One worker's part: of every batch that the workers share, worker `rank` takes the rank-th run of
+// samples, as if one worker's batch had been cut into `world` pieces. All workers get the same
 // number.
 struct Shard {
   int rank = 0;
@@ -26,8 +27,11 @@ struct Shard {
   int64_t size(int64_t n) const {
     return uneven == Uneven::kPad ? (n + world - 1) / world : n / world;
   }
-  // Place in the epoch's order of this worker's i-th sample.
-  int64_t place(int64_t i, int64_t n) const { return (i * world + rank) % n; }
+  // Place in the epoch's order of sample i of a batch of `count` samples, before which each worker
+  // has had `first`.
+  int64_t place(int64_t first, int64_t i, int64_t count, int64_t n) const {
+    return (first * world + rank * count + i) % n;
+  }
 };
 
 }  // namespace fleetx::data

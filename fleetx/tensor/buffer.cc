@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 
 std::shared_ptr<void> map_pages(size_t bytes) {
-  // Over-allocate to start on a huge-page border, then give the ends back.
+  // Over-allocate to align to a huge page, then unmap the ends.
   const size_t rounded = (bytes + 4095) / 4096 * 4096;
   const size_t mapped = rounded + kHugePage;
   void* raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

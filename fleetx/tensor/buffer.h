@@ -1,5 +1,5 @@
 // Memory for tensors: 64-byte aligned; large blocks are page-aligned and ask the kernel for huge
-// pages. A Buffer either owns its memory or looks at someone else's and keeps that owner alive.
+// pages. A Buffer either owns its memory or is a view that keeps the owner alive.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class Buffer {
 
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // True when nobody else holds this memory.
+  // True if no other Buffer refers to this memory.
   bool unique() const { return owner_.use_count() == 1; }
 
  private:

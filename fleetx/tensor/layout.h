@@ -1,5 +1,5 @@
 // How the elements of a tensor lie in memory. Plain is row-major. Otherwise the dimensions have an
-// order (outermost first) and some are cut into inner blocks: nChw16c is order [0,1,2,3] with one
+// order (outermost first) and some are split into inner blocks: nChw16c is order [0,1,2,3] with one
 // block of 16 on dimension 1. A dimension that a block does not divide is padded; the padding is
 // always zero.
 #pragma once
@@ -27,7 +27,7 @@ struct Layout {
   bool is_plain() const { return order.empty() && blocks.empty(); }
   bool operator==(const Layout&) const = default;
 
-  // Product of the blocks on one dimension (1 where it has none).
+  // Product of the blocks on one dimension (1 if it has none).
   int64_t block_of(int dim) const;
   // Shape with every blocked dimension rounded up to its block.
   Shape padded(const Shape& shape) const;

@@ -43,8 +43,7 @@ struct Entry {
   uint64_t begin, end;
 };
 
-// The bytes of a tensor of these dimensions; nullopt where that, or a product of some of them, is
-// more than any file has.
+// The bytes of a tensor of these dimensions; nullopt if that, or a partial product, overflows.
 std::optional<uint64_t> bytes_of(DType dtype, const std::vector<uint64_t>& dims) {
   constexpr uint64_t kLimit = uint64_t{1} << 60;
   uint64_t bytes = size_of(dtype);
@@ -59,8 +58,8 @@ std::optional<uint64_t> bytes_of(DType dtype, const std::vector<uint64_t>& dims)
   return empty ? 0 : bytes;
 }
 
-// Takes the header apart while it is read: unlike a tree of JSON values this sees duplicate names,
-// and it refuses what does not belong there at the first byte of it.
+// A streaming (SAX) parser of the header: unlike a tree of JSON values it sees duplicate names, and
+// it stops at the first unexpected value.
 class HeaderReader {
  public:
   using number_integer_t = nlohmann::json::number_integer_t;

@@ -1,10 +1,10 @@
 // Tensors in files, in the safetensors format: 8 bytes little-endian length of the header, a JSON
 // header {"name": {"dtype": "F32", "shape": [2,3], "data_offsets": [begin, end]}, "__metadata__":
 // {...}}, then the row-major elements. The same tensors give the same bytes: names are sorted, wide
-// types stand first so that every tensor is aligned, the header is padded to 8 bytes with spaces.
+// types come first so that every tensor is aligned, the header is padded to 8 bytes with spaces.
 //
-// Reading trusts nothing: a damaged file is kCorrupt with file, tensor and reason, and nothing is
-// allocated that the file does not hold.
+// Files are untrusted: a damaged file is kCorrupt with file, tensor and reason, and no more memory
+// is allocated than the file has data.
 #pragma once
 
 #include <cstddef>

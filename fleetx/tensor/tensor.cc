@@ -8,8 +8,8 @@ Tensor::Tensor(DType dtype, Shape shape, Layout layout)
     : dtype_(dtype), shape_(std::move(shape)), layout_(std::move(layout)) {
   check_arg(shape_.known(), "cannot allocate a tensor of shape ", shape_,
             ": a dimension is unknown");
-  constexpr int64_t kMost = int64_t{1} << 46;  // elements; more than any machine has memory for
-  check_arg(layout_.padded(shape_).numel() <= kMost, "cannot allocate a tensor of shape ", shape_,
+  constexpr int64_t kMax = int64_t{1} << 46;  // elements; more than any machine has memory for
+  check_arg(layout_.padded(shape_).numel() <= kMax, "cannot allocate a tensor of shape ", shape_,
             ": it is too large");
   buffer_ = Buffer::allocate(bytes());
 }

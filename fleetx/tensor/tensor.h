@@ -18,7 +18,7 @@ class Tensor {
   Tensor() = default;
   // Zero-filled.
   Tensor(DType dtype, Shape shape, Layout layout = Layout::plain());
-  // Looks at row-major memory of someone else.
+  // A view of row-major memory.
   static Tensor view(DType dtype, Shape shape, void* data, std::shared_ptr<void> owner = nullptr);
   template <class T>
   static Tensor of(Shape shape, const std::vector<T>& values);
@@ -42,7 +42,7 @@ class Tensor {
   template <class T>
   T item() const;  // the only element
 
-  Tensor to(const Layout& layout) const;  // itself if it is so already
+  Tensor to(const Layout& layout) const;  // itself if it has this layout
   Tensor plain() const { return to(Layout::plain()); }
   Tensor clone() const;
   Tensor reshaped(Shape shape) const;  // row-major only, same memory

@@ -31,7 +31,7 @@ class Archives : public ::testing::Test {
   const std::string out_ = dir_ / "out";
 };
 
-TEST_F(Archives, FilesAndFoldersComeOut) {
+TEST_F(Archives, ExtractsFilesAndFolders) {
   for (const char* name : {"a.tar", "a.tar.gz", "a.zip"}) {
     EXPECT_TRUE(is_archive(name));
     const std::string body(200'000, name[3]);

@@ -22,7 +22,7 @@ TEST(Checksum, KnownValues) {
   EXPECT_NE(checksum(a, md5), checksum(dir.write("b", std::string(2'499'999, 'a')), md5));
 }
 
-TEST(Checksum, WhatIsOne) {
+TEST(Checksum, RecognisesChecksums) {
   EXPECT_TRUE(is_checksum(std::string(32, 'f')));
   EXPECT_TRUE(is_checksum(std::string(64, '0')));
   EXPECT_FALSE(is_checksum(std::string(32, 'g')));

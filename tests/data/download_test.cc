@@ -64,7 +64,7 @@ class Downloads : public ::testing::Test {
   const std::string out_ = dir_ / "new/folder";
 };
 
-TEST_F(Downloads, AllOfIt) {
+TEST_F(Downloads, DownloadsEverything) {
   const Downloaded first = download(options());
   EXPECT_EQ(first.fetched, kParts + 2);
   EXPECT_EQ(first.unpacked, 2u * kParts);
@@ -128,7 +128,7 @@ TEST_F(Downloads, AFlakyServerAndAnInterruptedRun) {
   for (int i = 0; i < kParts; ++i) EXPECT_TRUE(has(str("train/", i, "a.jpg"))) << i;
 }
 
-TEST_F(Downloads, ASumThatDiffersIsAnError) {
+TEST_F(Downloads, WrongChecksumIsAnError) {
   std::string bytes = read_file(dir_ / "part-3.tar");
   bytes[600] ^= 1;
   server_.put("/set/part-3.tar", bytes);
@@ -143,7 +143,7 @@ TEST_F(Downloads, ASumThatDiffersIsAnError) {
   EXPECT_TRUE(has("train/3a.jpg"));
 }
 
-TEST_F(Downloads, MissingPiecesAreNamed) {
+TEST_F(Downloads, ErrorsNameMissingFiles) {
   server_.behave("/set/part-2.tar.gz", {.status = 404});
   expect_error(Error::Kind::kInvalidArgument, {"/set/part-2.tar.gz", "404"},
                [&] { download(options()); });
@@ -168,7 +168,7 @@ TEST_F(Downloads, WithoutMetaTheUsualListsAreFetched) {
   EXPECT_FALSE(has("val.txt"));
 }
 
-TEST_F(Downloads, AFolderStandsInForAServer) {
+TEST_F(Downloads, LocalFolderAsSource) {
   fs::create_directory(dir_ / "set");
   for (const char* name : {"filelist.txt", "meta.txt", "train.txt", "val.txt"})
     write_file(dir_ / "set/" + name, http_get(server_.url(std::string("/set/") + name), 10'000));
@@ -182,7 +182,7 @@ TEST_F(Downloads, AFolderStandsInForAServer) {
   EXPECT_TRUE(has("train/4b.jpg"));
 }
 
-TEST_F(Downloads, TheCallerCanGiveUp) {
+TEST_F(Downloads, CallerCanCancel) {
   server_.behave("/set/part-0.tar", {.body = "x", .errors = 1 << 20});
   DownloadOptions o = options();
   o.http = {.attempts = 1000, .pause = 10min};
@@ -193,7 +193,7 @@ TEST_F(Downloads, TheCallerCanGiveUp) {
   EXPECT_THROW(download(o), std::runtime_error);
 }
 
-TEST(DownloadLists, MistakesNameTheLine) {
+TEST(DownloadLists, ErrorsNameTheLine) {
   const auto files = parse_file_list("a.tar " + kMd5 + "\n\n  b/c.txt \r\n", "list");
   ASSERT_EQ(files.size(), 2u);
   EXPECT_EQ(files[0].sum, kMd5);

@@ -29,8 +29,8 @@ TEST(Flowers, APictureIsAFunctionOfItsNumbers) {
 
 TEST(Flowers, EveryKindHasAFormOfItsOwn) {
   std::set<std::string> forms;
-  for (int kind = 0; kind < kMostFlowers; ++kind) forms.insert(describe_flower(kind));
-  EXPECT_EQ(forms.size(), static_cast<size_t>(kMostFlowers));
+  for (int kind = 0; kind < kMaxFlowerKinds; ++kind) forms.insert(describe_flower(kind));
+  EXPECT_EQ(forms.size(), static_cast<size_t>(kMaxFlowerKinds));
   EXPECT_EQ(describe_flower(0), "5 broad round petals in one ring, small centre");
 }
 

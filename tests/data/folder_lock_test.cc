@@ -27,7 +27,7 @@ TEST(FolderLock, OneAtATime) {
   EXPECT_EQ(most, 1);
 }
 
-TEST(FolderLock, WaitingCanBeGivenUp) {
+TEST(FolderLock, WaitCanBeCancelled) {
   const testing::TempDir dir;
   const FolderLock held(dir / "lock");
   EXPECT_THROW(FolderLock(dir / "lock", [] { throw std::runtime_error("enough"); }),

@@ -27,7 +27,7 @@ std::string noise(size_t bytes) {
   return text;
 }
 
-TEST(Http, TextsAndWhatIsMissing) {
+TEST(Http, TextsAndMissingFiles) {
   HttpServer server;
   server.put("/a.txt", "hello");
   server.put("/empty", "");
@@ -41,7 +41,7 @@ TEST(Http, TextsAndWhatIsMissing) {
                [&] { http_get(server.url("/a.txt"), 4); });
 }
 
-TEST(Http, AFailingServerIsAskedAgain) {
+TEST(Http, FailedRequestsAreRetried) {
   HttpServer server;
   server.behave("/twice", {.body = "late", .errors = 2});
   EXPECT_EQ(http_get(server.url("/twice"), 10, kQuick), "late");
@@ -65,7 +65,7 @@ TEST(Http, RedirectsStayWithHttp) {
                [&] { http_get(server.url("/file"), 1000, kQuick); });
 }
 
-TEST(Http, ADownloadGoesOnWhereItWasCut) {
+TEST(Http, ResumesAfterALostConnection) {
   HttpServer server;
   const TempDir dir;
   const std::string body = noise(100'000);
@@ -98,7 +98,7 @@ TEST(Http, AnInterruptedRunIsResumed) {
   EXPECT_EQ(read_file(dir / "h"), body) << "what is too long begins anew";
 }
 
-TEST(Http, WhoCannotBeReachedIsNamed) {
+TEST(Http, UnreachableHostIsNamed) {
   std::string gone;
   {
     HttpServer server;
@@ -108,7 +108,7 @@ TEST(Http, WhoCannotBeReachedIsNamed) {
   expect_error(Error::Kind::kInvalidArgument, {"ftp://x"}, [] { http_get("ftp://x/y", 10); });
 }
 
-TEST(Http, SilenceHasAnEnd) {
+TEST(Http, StalledTransferTimesOut) {
   HttpServer server;
   server.behave("/mute", {.silent = true});
   const auto begin = std::chrono::steady_clock::now();
@@ -119,7 +119,7 @@ TEST(Http, SilenceHasAnEnd) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 
-TEST(Http, ADiskThatRefusesIsNamed) {
+TEST(Http, DiskErrorsAreReported) {
   HttpServer server;
   const TempDir dir;
   server.put("/f", noise(100'000));
@@ -139,7 +139,7 @@ TEST(Http, ADiskThatRefusesIsNamed) {
   EXPECT_EQ(server.requests("/f").size(), 1u) << "asking again does not help a disk";
 }
 
-TEST(Http, StopsWhenItIsTold) {
+TEST(Http, StopFlagCancels) {
   HttpServer server;
   server.behave("/f", {.body = "x", .errors = 1000});
   const std::atomic<bool> stop = true;
@@ -148,7 +148,7 @@ TEST(Http, StopsWhenItIsTold) {
   });
 }
 
-TEST(Http, AMirrorTakesThePlaceOfEveryServer) {
+TEST(Http, MirrorReplacesTheHost) {
   const std::string url = "https://data.example.com/sets/a.yaml";
   EXPECT_EQ(mirrored(url), url);
   setenv("FLEETX_MIRROR", "http://127.0.0.1:99/", 1);

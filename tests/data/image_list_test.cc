@@ -38,7 +38,7 @@ class Lists : public ::testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(Lists, ValidationCutsTheMiddle) {
+TEST_F(Lists, ValidationCropsTheCenter) {
   const auto list = std::make_shared<ImageList>(ImageListOptions{
       .list = dir_ / "train.txt", .size = 56, .resize = 64, .norm = {{0, 0, 0}, {1, 1, 1}}});
   EXPECT_EQ(list->size(), 6);
@@ -108,7 +108,7 @@ std::vector<double> reference(const std::string& bytes, const Crop& crop, int re
   return out;
 }
 
-TEST_F(Lists, PixelsAreThoseOfThePlainDefinition) {
+TEST_F(Lists, PixelsMatchTheReference) {
   Image rough(300, 200);
   for (size_t i = 0; i < rough.rgb.size(); ++i)
     rough.rgb[i] = static_cast<uint8_t>(128 + 60 * std::sin(0.02 * static_cast<double>(i)) +
@@ -171,7 +171,7 @@ TEST_F(Lists, EveryPictureGoesToExactlyOneWorker) {
   }
 }
 
-TEST_F(Lists, DamagedPicturesAreReplacedWhereThatIsAskedFor) {
+TEST_F(Lists, DamagedPicturesAreReplacedOnRequest) {
   write_file(dir_ / "p2.jpg", read_file(dir_ / "p2.jpg").substr(0, 900));
   write_file(dir_ / "p3.jpg", "no picture");
   ImageListOptions options{.list = dir_ / "train.txt", .size = 56, .resize = 64};
@@ -200,7 +200,7 @@ TEST_F(Lists, DamagedPicturesAreReplacedWhereThatIsAskedFor) {
   expect_error(kCorrupt, {"bad.txt"}, [&] { hopeless.read({0, 0, 0}, out); });
 }
 
-TEST_F(Lists, AnEndingInCapitalsFindsItsFile) {
+TEST_F(Lists, UppercaseExtensionFindsItsFile) {
   std::filesystem::rename(dir_ / "p1.jpg", dir_ / "n1.jpeg");
   write_file(dir_ / "caps.txt", "n1.JPEG 4\n");
   const ImageList list({.list = dir_ / "caps.txt", .size = 8, .resize = 8});

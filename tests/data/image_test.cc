@@ -31,7 +31,7 @@ std::vector<float> sample(const Image& image, const Crop& crop, int size,
   return out;
 }
 
-TEST(Image, TheWholeAtItsOwnSizeIsUnchanged) {
+TEST(Image, IdentityResizeIsExact) {
   const Image image = ramp(8, 8);
   const auto out = sample(image, {0, 0, 8, 8}, 8);
   for (int c = 0; c < 3; ++c)
@@ -99,7 +99,7 @@ TEST(Image, RandomCropsStayInsideAndCoverTheRange) {
   EXPECT_NEAR(mirrored, 1000, 100);
 }
 
-TEST(Image, AStripThatFitsNoAspectIsCutInTheMiddle) {
+TEST(Image, NarrowStripIsCenterCropped) {
   std::array<float, kCropNumbers> ones;
   ones.fill(0.999f);
   const Crop c = random_crop(1000, 10, 0.5f, ones);

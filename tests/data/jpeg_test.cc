@@ -17,7 +17,7 @@ using testing::expect_error;
 using testing::picture;
 constexpr auto kCorrupt = Error::Kind::kCorrupt;
 
-TEST(Jpeg, SurvivesTheWayThereAndBack) {
+TEST(Jpeg, RoundTrip) {
   const Image image = picture(200, 120, 90);
   const std::string bytes = encode_jpeg(image, 95);
   JpegReader jpeg(bytes, "p");
@@ -33,7 +33,7 @@ TEST(Jpeg, SurvivesTheWayThereAndBack) {
   EXPECT_NEAR(quarter.pixel(25, 15)[0], image.pixel(100, 60)[0], 5);
 }
 
-TEST(Jpeg, InkBecomesLight) {
+TEST(Jpeg, CmykBecomesRgb) {
   // 8 x 8 pixels of full cyan with half of the black, in Adobe's inverted numbers.
   std::vector<uint8_t> inks;
   for (int i = 0; i < 64; ++i) inks.insert(inks.end(), {0, 255, 255, 128});

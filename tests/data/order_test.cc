@@ -32,14 +32,14 @@ TEST(Order, AllPermutationsAreEquallyLikely) {
   EXPECT_LT(chi2, 49.7);  // 99.9 % of chi-square with 23 degrees of freedom
 }
 
-TEST(Order, ShardsWrapAroundAndTakeEveryWorldTh) {
-  // Ten samples on four workers: padded to 12 by samples 0 and 1.
-  const std::vector<std::vector<int64_t>> want{{0, 4, 8}, {1, 5, 9}, {2, 6, 0}, {3, 7, 1}};
+TEST(Order, ShardsArePiecesOfOneWorkersBatches) {
+  // Ten samples on four workers, two each and then one: padded to 12 by samples 0 and 1.
+  const std::vector<std::vector<int64_t>> want{{0, 1, 8}, {2, 3, 9}, {4, 5, 0}, {6, 7, 1}};
   for (int rank = 0; rank < 4; ++rank) {
     const Shard shard{rank, 4};
     ASSERT_EQ(shard.size(10), 3);
-    std::vector<int64_t> got;
-    for (int64_t i = 0; i < 3; ++i) got.push_back(shard.place(i, 10));
+    const std::vector<int64_t> got{shard.place(0, 0, 2, 10), shard.place(0, 1, 2, 10),
+                                   shard.place(2, 0, 1, 10)};
     EXPECT_EQ(got, want[static_cast<size_t>(rank)]);
   }
   EXPECT_EQ((Shard{0, 4}.size(61700)), 15425);
