@@ -87,6 +87,8 @@ class Backward {
   }
 
   void differentiate(const Op& op) {
+    check_arg(op.guard.empty(), ir::describe(op), "runs only where '", op.guard,
+              "' is true, and so has no gradient in every step; a loss cannot depend on it");
     // Errors and texts of backward ops point at the line of the forward op.
     const auto loc = b_.at(op.loc);
     const auto layer = b_.in_layer(op.name);
@@ -172,14 +174,13 @@ std::vector<ParamGrad> append_backward(const Var& loss, const BackwardOptions& o
   std::vector<Var> grads = gradients({loss}, params, {one}, options.no_grad);
 
   std::vector<ParamGrad> out;
-  ir::Rewriter rw(b.main());
+  std::set<std::string> taken;
   for (size_t i = 0; i < params.size(); ++i) {
     if (!grads[i].defined()) continue;
     // x + y passes one gradient to both: each parameter still gets a variable of its own.
-    if (grads[i].info().attrs.contains("grad_of"))
+    if (!taken.insert(grads[i].name()).second)
       grads[i] = b.op("assign", {{"x", grads[i]}}, {},
                       {{"out", b.unique_name(ir::grad_name(params[i].name()))}});
-    rw.edit_var(grads[i].name()).attrs.insert_or_assign("grad_of", params[i].name());
     out.push_back({params[i], grads[i]});
   }
   check_arg(!out.empty(), "the loss '", loss.name(),
@@ -188,6 +189,17 @@ std::vector<ParamGrad> append_backward(const Var& loss, const BackwardOptions& o
   std::stable_sort(out.begin(), out.end(), [&](const ParamGrad& x, const ParamGrad& y) {
     return at[x.grad.name()] < at[y.grad.name()];
   });
+  ir::Training& training = ir::Rewriter(b.main()).edit_training();
+  training = {.loss = loss.name(), .seed = one.name()};
+  for (const ParamGrad& pair : out)
+    training.parameters.push_back({pair.param.name(), pair.grad.name()});
+  return out;
+}
+
+std::vector<ParamGrad> trained(ir::Builder& builder) {
+  std::vector<ParamGrad> out;
+  for (const ir::Training::Parameter& p : builder.main().training().parameters)
+    out.push_back({builder.var(p.name), builder.var(p.gradient)});
   return out;
 }
 

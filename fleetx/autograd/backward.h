@@ -23,9 +23,13 @@ struct BackwardOptions {
 };
 
 // Gradients of `loss` (one element) for the parameters, in the order in which backward produces
-// them. A parameter that the loss does not depend on is not in the list. Notes `grad_of` on each
-// gradient variable.
+// them. A parameter that the loss does not depend on is not in the list. Fills in what the program
+// trains (ir/training.h).
 std::vector<ParamGrad> append_backward(const ir::Var& loss, const BackwardOptions& options = {});
+
+// What the program trains now: its parameters with the gradients that an optimizer is to apply, as
+// strategies have left them.
+std::vector<ParamGrad> trained(ir::Builder& builder);
 
 // Gradients of sum(targets * seeds) for `inputs`; an undefined Var where no target depends on it.
 std::vector<ir::Var> gradients(const std::vector<ir::Var>& targets,

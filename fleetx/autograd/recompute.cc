@@ -16,7 +16,8 @@ std::string copy_name(const std::string& name) { return name + std::string(ir::k
 
 class Recompute {
  public:
-  explicit Recompute(ir::Program& program) : rw_(program) {
+  Recompute(ir::Program& program, const std::set<std::string>& dropped)
+      : rw_(program), dropped_(dropped) {
     for (auto op = rw_.begin(); op != rw_.end(); ++op) {
       if (op->role != ir::Role::kForward) continue;
       for (const Names& names : op->outputs)
@@ -28,11 +29,11 @@ class Recompute {
   void run() {
     for (auto op = rw_.begin(); op != rw_.end(); ++op) {
       if (op->role != ir::Role::kBackward || is_copy(*op)) continue;
-      std::set<std::string> marked_inputs;
+      std::set<std::string> missing;
       for (const Names& names : op->inputs)
         for (const std::string& name : names)
-          if (marked(name)) marked_inputs.insert(name);
-      for (const std::string& name : marked_inputs) {
+          if (dropped(name)) missing.insert(name);
+      for (const std::string& name : missing) {
         provide(name, op);
         rw_.rename_inputs(op, name, copy_name(name));
       }
@@ -47,10 +48,8 @@ class Recompute {
     return false;
   }
 
-  bool marked(const std::string& name) const {
-    const ir::VarInfo& info = rw_.program().var(name);
-    const auto mark = info.attrs.find("recompute");
-    return producer_.contains(name) && mark != info.attrs.end() && mark->second.as<bool>();
+  bool dropped(const std::string& name) const {
+    return dropped_.contains(name) && producer_.contains(name);
   }
 
   // Makes the copy of `name` available before `position`, copying its producers back to the
@@ -60,21 +59,22 @@ class Recompute {
     const Op& original = *producer_.at(name);
     for (const Names& names : original.inputs)
       for (const std::string& input : names)
-        if (marked(input)) provide(input, position);
+        if (dropped(input)) provide(input, position);
 
     Rewriter::NewOp copy;
     copy.type = original.type();
     copy.name = original.name;
     copy.loc = original.loc;
     copy.role = ir::Role::kBackward;
+    copy.guard = original.guard;
     copy.attrs = original.attrs;
     for (size_t s = 0; s < original.inputs.size(); ++s) {
       Names names = original.inputs[s];
       for (std::string& n : names)
-        if (marked(n)) n = copy_name(n);
+        if (dropped(n)) n = copy_name(n);
       copy.inputs.emplace_back(original.def->inputs[s].name, std::move(names));
     }
-    // Every output gets a copy, marked or not: running statistics then go into a temporary that
+    // Every output gets a copy, dropped or not: running statistics then go into a temporary that
     // nobody reads instead of being updated twice.
     for (size_t s = 0; s < original.outputs.size(); ++s) {
       Names names = original.outputs[s];
@@ -88,25 +88,27 @@ class Recompute {
   }
 
   Rewriter rw_;
+  const std::set<std::string>& dropped_;
   std::map<std::string, Rewriter::Position> producer_;
   std::set<std::string> provided_;
 };
 
 }  // namespace
 
-void mark_recomputable(ir::Program& program, const Names& checkpoints) {
-  std::set<std::string> kept;
+std::set<std::string> recomputable(const ir::Program& program, const Names& checkpoints) {
+  std::set<std::string> kept, out;
   for (const std::string& name : checkpoints) kept.insert(program.var(name).name);
-  Rewriter rw(program);
-  for (auto op = rw.begin(); op != rw.end(); ++op) {
-    if (op->role != ir::Role::kForward || op->def->side_effect) continue;
-    for (const Names& names : op->outputs)
+  for (const Op& op : program.ops()) {
+    if (op.role != ir::Role::kForward || op.def->side_effect) continue;
+    for (const Names& names : op.outputs)
       for (const std::string& name : names)
-        if (!kept.contains(name) && !program.var(name).persistable)
-          rw.edit_var(name).attrs.insert_or_assign("recompute", true);
+        if (!kept.contains(name) && !program.var(name).persistable) out.insert(name);
   }
+  return out;
 }
 
-void recompute_marked(ir::Program& program) { Recompute(program).run(); }
+void recompute(ir::Program& program, const std::set<std::string>& dropped) {
+  Recompute(program, dropped).run();
+}
 
 }  // namespace fleetx::autograd

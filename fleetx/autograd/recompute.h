@@ -1,20 +1,23 @@
-// Trades time for memory: forward values that are marked recomputable are not kept for backward but
-// computed again, from the checkpoints, just before backward needs them. A rewrite of a finished
-// program, so a recompute strategy only has to choose the marks.
+// Trades time for memory: some forward values are not kept for backward but computed again, from
+// the checkpoints, just before backward needs them. A rewrite of a finished program, so a recompute
+// strategy only has to choose the values.
 #pragma once
+
+#include <set>
+#include <string>
 
 #include "fleetx/ir/program.h"
 
 namespace fleetx::autograd {
 
-// Marks every forward temporary except `checkpoints` (attribute recompute=true). An unknown
-// checkpoint is an error.
-void mark_recomputable(ir::Program& program, const ir::Names& checkpoints);
+// Forward temporaries that can be computed again: all but `checkpoints` and what ops with side
+// effects write. An unknown checkpoint is an error.
+std::set<std::string> recomputable(const ir::Program& program, const ir::Names& checkpoints);
 
-// For each marked variable that backward reads: the ops that compute it are copied into the
+// For each variable of `dropped` that backward reads: the ops that compute it are copied into the
 // backward part (outputs named x@RECOMPUTE) and backward reads the copy. Copies are grouped by
 // segment: the values between two checkpoints are computed again together, at their first use.
 // Random ops draw the same numbers again, running statistics are not updated twice.
-void recompute_marked(ir::Program& program);
+void recompute(ir::Program& program, const std::set<std::string>& dropped);
 
 }  // namespace fleetx::autograd

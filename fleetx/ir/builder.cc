@@ -95,6 +95,7 @@ Var Builder::parameter(const ParameterSpec& spec) {
   info.is_parameter = true;
   info.stop_gradient = !spec.trainable;
   info.attrs = spec.attrs;
+  info.is_distributed = spec.is_distributed;
   check_arg(spec.shape.known(), loc_, ": parameter '", spec.name, "': shape ", spec.shape,
             " must be known");
   if (const VarInfo* old = main_.find(spec.name)) {
@@ -108,12 +109,14 @@ Var Builder::parameter(const ParameterSpec& spec) {
   return {this, spec.name};
 }
 
-Var Builder::state(const std::string& name, DType dtype, Shape shape, double value) {
+Var Builder::state(const std::string& name, DType dtype, Shape shape, double value,
+                   Placement placement) {
   VarInfo info;
   info.name = name;
   info.type = {dtype, std::move(shape), VarKind::kDense, -1};
   info.persistable = true;
   info.stop_gradient = true;
+  info.placement = std::move(placement);
   if (const VarInfo* old = main_.find(name)) {
     check_arg(old->type == info.type, "state '", name, "' is wanted as ", info.type,
               ", but exists as ", old->type);
@@ -147,6 +150,7 @@ Results Builder::op(std::string_view type, const std::vector<Arg>& args, Attrs a
   Op op = main_.make_op(type, {}, {}, std::move(attrs));
   op.role = role_;
   op.loc = loc_;
+  op.guard = guard_;
   op.name = layer_.empty() ? unique_name(op.type()) : layer_;
   const std::string where = describe(op);
 

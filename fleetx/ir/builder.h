@@ -92,6 +92,7 @@ struct ParameterSpec {
   Initializer init = {};
   Attrs attrs = {};  // lr (factor), l1, l2 (decay), need_clip, ...
   bool trainable = true;
+  bool is_distributed = false;  // on the parameter servers, where the job has some
 };
 
 class Builder {
@@ -108,7 +109,8 @@ class Builder {
   // Asking again for a parameter of the same name and type shares it.
   Var parameter(const ParameterSpec& spec);
   // A persistable variable that is not trained: statistics, accumulators, counters.
-  Var state(const std::string& name, DType dtype, Shape shape, double value = 0.0);
+  Var state(const std::string& name, DType dtype, Shape shape, double value = 0.0,
+            Placement placement = {});
   // The number of steps done, i64[1]: random ops and schedules read it; the optimizer increments
   // it.
   Var step();
@@ -126,35 +128,43 @@ class Builder {
   const Loc& loc() const { return loc_; }
   const std::string& layer() const { return layer_; }
 
-  // Sets what following ops inherit, until the guard dies. Guards nest; an outer location wins,
+  // Sets what following ops inherit, as long as it lives. They nest; an outer location wins,
   // because the outermost call is the one that the user wrote.
-  class Guard {
+  class Inherited {
    public:
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-    ~Guard() {
+    Inherited(const Inherited&) = delete;
+    Inherited& operator=(const Inherited&) = delete;
+    ~Inherited() {
       b_.role_ = role_;
       b_.loc_ = loc_;
       b_.layer_ = layer_;
+      b_.guard_ = guard_;
     }
 
    private:
     friend class Builder;
-    Guard(Builder& b, Role role, Loc loc, std::string layer)
+    Inherited(Builder& b, Role role, Loc loc, std::string layer, std::string guard)
         : b_(b),
           role_(std::exchange(b.role_, role)),
           loc_(std::exchange(b.loc_, std::move(loc))),
-          layer_(std::exchange(b.layer_, std::move(layer))) {}
+          layer_(std::exchange(b.layer_, std::move(layer))),
+          guard_(std::exchange(b.guard_, std::move(guard))) {}
     Builder& b_;
     Role role_;
     Loc loc_;
-    std::string layer_;
+    std::string layer_, guard_;
   };
-  [[nodiscard]] Guard at(Loc loc) {
-    return {*this, role_, loc_.known() ? loc_ : std::move(loc), layer_};
+  [[nodiscard]] Inherited at(Loc loc) {
+    return {*this, role_, loc_.known() ? loc_ : std::move(loc), layer_, guard_};
   }
-  [[nodiscard]] Guard in_role(Role role) { return {*this, role, loc_, layer_}; }
-  [[nodiscard]] Guard in_layer(std::string layer) { return {*this, role_, loc_, std::move(layer)}; }
+  [[nodiscard]] Inherited in_role(Role role) { return {*this, role, loc_, layer_, guard_}; }
+  [[nodiscard]] Inherited in_layer(std::string layer) {
+    return {*this, role_, loc_, std::move(layer), guard_};
+  }
+  // The ops run only in steps in which `guard`, bool[1], is true.
+  [[nodiscard]] Inherited under(const Var& guard) {
+    return {*this, role_, loc_, layer_, guard.name()};
+  }
 
  private:
   friend class Var;
@@ -164,7 +174,7 @@ class Builder {
   Program& startup_;
   Role role_ = Role::kForward;
   Loc loc_;
-  std::string layer_;
+  std::string layer_, guard_;
   std::map<std::string, int> counters_;
 };
 

@@ -2,8 +2,9 @@
 // Builder in the backward role. It emits ops and hands back the gradients of the inputs that need
 // one:
 //
-//   void grad(Grad& g) { g.set("x", g.op("scale", {{"x", g.dout("y")}}, {{"scale",
-//   g.attr<double>("scale")}})); }
+//   void grad(Grad& g) {
+//     g.set("x", g.op("scale", {{"x", g.dout("y")}}, {{"scale", g.attr<double>("scale")}}));
+//   }
 #pragma once
 
 #include <functional>

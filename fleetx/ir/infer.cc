@@ -1,12 +1,9 @@
 #include "fleetx/ir/infer.h"
 
+#include "fleetx/ir/example.h"
+
 namespace fleetx::ir {
 namespace {
-
-// Two highly composite numbers, so that an op which divides a dimension does not fail on the
-// example.
-constexpr int64_t kExampleA = 55440;
-constexpr int64_t kExampleB = 2 * kExampleA;
 
 TensorType substitute(TensorType type, int64_t example) {
   for (int d = 0; d < type.shape.rank(); ++d)
@@ -97,6 +94,12 @@ double bytes_of(const TensorType& type) {
   if (type.kind == VarKind::kDense) return static_cast<double>(type.shape.numel()) * unit;
   const auto width = static_cast<double>(type.shape.numel(1, type.shape.rank()));
   return static_cast<double>(type.rows) * (width * unit + 8);
+}
+
+Communication communication_of(const Infer& c, CommKind kind, std::string_view slot) {
+  Communication out{kind, c.attr<std::string>("group"), 0};
+  for (size_t i = 0; i < c.count(slot); ++i) out.bytes += bytes_of(c.in(slot, i));
+  return out;
 }
 
 Cost cost_of(const Op& op, const Infer::TypeOf& type_of) {

@@ -1,11 +1,10 @@
-// What an op's infer function sees: types of its inputs, its attributes, and room for the types of
-// its outputs.
+// The argument of an op's infer function: the types of its inputs, its attributes, and the types of
+// its outputs, which the function sets.
 //
-// Infer functions only ever see known dimensions. While a program is being built and a dimension is
-// unknown
-// (-1), the function is run on two examples of it; dimensions of the outputs that come out
-// differently are unknown too. So an infer function is plain arithmetic; only one that tests
-// divisibility must ask by_example() first.
+// Infer functions only see known dimensions. If a dimension is unknown (-1) while a program is
+// being built, the function runs twice with different example values for it; output dimensions that
+// differ between the two runs are unknown, too. So an infer function is plain arithmetic. Only a
+// function that tests divisibility must check by_example() first.
 #pragma once
 
 #include <functional>
@@ -64,5 +63,7 @@ std::vector<std::vector<TensorType>> infer_types(const Op& op, const Infer::Type
 // Flops and bytes of one run; types must be known.
 Cost cost_of(const Op& op, const Infer::TypeOf& type_of);
 double bytes_of(const TensorType& type);
+// Of an op that gives all inputs of a slot to the group that its attribute `group` names.
+Communication communication_of(const Infer& c, CommKind kind, std::string_view slot);
 
 }  // namespace fleetx::ir

@@ -1,5 +1,6 @@
 #include "fleetx/ir/op_def.h"
 
+#include <array>
 #include <map>
 
 #include "fleetx/base/names.h"
@@ -77,10 +78,40 @@ void normalize_attrs(const OpDef& def, Attrs& attrs, std::string_view where) {
   }
 }
 
+std::string_view name_of(CommKind kind) {
+  constexpr std::array<std::string_view, 9> kNames{"none",       "all_reduce", "reduce_scatter",
+                                                   "all_gather", "broadcast",  "reduce",
+                                                   "all_to_all", "send",       "receive"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+double wire_bytes(const Communication& communication, int ranks) {
+  const double n = ranks, bytes = communication.bytes;
+  if (ranks <= 1) return 0;
+  switch (communication.kind) {
+    case CommKind::kNone:
+    case CommKind::kReceive: return 0;
+    case CommKind::kAllReduce: return bytes * 2 * (n - 1) / n;
+    case CommKind::kAllGather: return bytes * (n - 1);
+    case CommKind::kReduceScatter:
+    case CommKind::kAllToAll: return bytes * (n - 1) / n;
+    case CommKind::kBroadcast:
+    case CommKind::kReduce:
+    case CommKind::kSend: return bytes;
+  }
+  return 0;
+}
+
 RegisterOp::RegisterOp(OpRegistrar& registrar) {
   OpDef def = registrar.take();
   FLEETX_CHECK(def.infer != nullptr, "op ", def.type, " has no infer function");
   const std::string type = def.type;
+  if (def.collective) {
+    const AttrDef* group = def.find_attr("group");
+    FLEETX_CHECK(group != nullptr && group->type == AttrType::kString, "op ", type,
+                 " is collective and has no attribute 'group' that is a string");
+    if (!group->fallback) def.side_effect = true;
+  }
   FLEETX_CHECK(registry().emplace(type, std::move(def)).second, "op ", type,
                " is registered twice");
 }

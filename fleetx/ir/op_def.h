@@ -35,9 +35,35 @@ struct AttrDef {
   std::optional<Attr> fallback;  // none: the attribute must be given
 };
 
+enum class CommKind : uint8_t {
+  kNone,
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kSend,
+  kReceive
+};
+std::string_view name_of(CommKind kind);
+
+// What an op moves between the ranks of a group.
+struct Communication {
+  CommKind kind = CommKind::kNone;
+  std::string group = {};
+  // Of this rank's argument: the vector that is reduced or sent, the own part of what is gathered,
+  // all parts that are exchanged.
+  double bytes = 0;
+};
+
+// Bytes that one of `ranks` ranks sends, by algorithms that spread the work evenly (rings).
+double wire_bytes(const Communication& communication, int ranks);
+
 struct Cost {
   double flops = 0;
-  double bytes = 0;
+  double bytes = 0;  // read and written in memory
+  Communication communication = {};
 };
 
 struct OpDef {
@@ -52,9 +78,16 @@ struct OpDef {
   std::unique_ptr<kernel::Kernel> (*make_kernel)(kernel::Prepare&) = nullptr;
 
   bool side_effect = false;  // never removed as dead code (print, check_finite)
-  bool random = false;       // reads the random stream
+  // Computes together with the ranks that the attribute `group` names; see is_collective().
+  bool collective = false;
+  // Of a collective: outputs that are the same on all ranks of the group.
+  std::vector<std::string> uniform_outputs;
+  bool random = false;  // reads the random stream
+  // Draws numbers for each sample: its attribute `axes` names the mesh axes along which the batch
+  // is split, outermost first, so that ranks together draw what one draws for the whole batch.
+  bool draws_per_sample = false;
   // out[i] depends on element i of the inputs only, all inputs and outputs have one shape and
-  // dtype, and ops/element_loop.h has its inner loop: a chain of such ops can be one
+  // dtype, and ops/lib/element_loop.h has its inner loop: a chain of such ops can be one
   // fused_elementwise. (Of the binary family this holds for calls whose inputs have equal shapes.)
   bool element_wise = false;
   // Inputs of which the kernel reads only shape and dtype: they need not be kept in memory for it.
@@ -116,7 +149,18 @@ class OpRegistrar {
     return in_place(std::move(output), std::move(input));
   }
   OpRegistrar& side_effect() { return set(def_.side_effect, true); }
+  // Needs an attribute `group`. Where that must be given, all ops of this type have a side effect.
+  OpRegistrar& collective() { return set(def_.collective, true); }
+  OpRegistrar& uniform(std::string output) {
+    def_.uniform_outputs.push_back(std::move(output));
+    return *this;
+  }
   OpRegistrar& random() { return set(def_.random, true); }
+  // Random, and with the attribute `axes`.
+  OpRegistrar& draws_per_sample() {
+    def_.random = true;
+    return attr("axes", Strings{}).set(def_.draws_per_sample, true);
+  }
   OpRegistrar& element_wise() { return set(def_.element_wise, true); }
   OpRegistrar& shape_only(std::string input) {
     def_.shape_only.push_back(std::move(input));

@@ -40,8 +40,14 @@ std::string_view name_of(Role role) {
   return kNames[static_cast<size_t>(role)];
 }
 
-bool Op::reads(std::string_view var) const { return contains(inputs, var); }
+bool Op::reads(std::string_view var) const {
+  return contains(inputs, var) || (!guard.empty() && guard == var);
+}
 bool Op::writes(std::string_view var) const { return contains(outputs, var); }
+
+bool is_collective(const Op& op) {
+  return op.def->collective && !op.attr<std::string>("group").empty();
+}
 
 std::string describe(const Op& op) {
   return str(op.loc.known() ? str(op.loc, ": ") : "", op.type(),
@@ -56,7 +62,8 @@ Program::Program(const Program& other)
       seed_(other.seed_),
       next_order_(other.next_order_),
       ops_(other.ops_),
-      vars_(other.vars_) {}
+      vars_(other.vars_),
+      training_(other.training_) {}
 
 Program& Program::operator=(const Program& other) {
   if (this != &other) *this = Program(other);

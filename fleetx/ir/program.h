@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "fleetx/ir/op_def.h"
+#include "fleetx/ir/placement.h"
+#include "fleetx/ir/training.h"
 
 namespace fleetx::ir {
 
@@ -51,7 +53,11 @@ struct VarInfo {
   bool persistable = false;   // lives in the scope from step to step
   bool is_parameter = false;  // persistable and trained
   bool stop_gradient = false;
-  Attrs attrs;  // what optimizers and strategies note down: lr, grad_of, recompute, ...
+  // A table that the user wants on the parameter servers, if the job has some. Workers that keep
+  // it themselves average its gradient like any other.
+  bool is_distributed = false;
+  Placement placement;  // persistable variables only
+  Attrs attrs;          // what the user says of a parameter: lr, l1, l2, need_clip
 
   bool operator==(const VarInfo&) const = default;
 };
@@ -71,6 +77,8 @@ struct Op {
   std::vector<Names> outputs;
   Attrs attrs;  // complete: defaults are filled in
   Role role = Role::kForward;
+  // A bool[1] variable; in a step in which it is false the op does not run. "": it always runs.
+  std::string guard;
   Loc loc;
 
   const std::string& type() const { return def->type; }
@@ -88,9 +96,13 @@ struct Op {
     FLEETX_CHECK(it != attrs.end(), "op ", type(), " has no attribute '", key, "'");
     return it->second.template as<T>();
   }
-  bool reads(std::string_view var) const;
+  bool reads(std::string_view var) const;  // as an input or as its guard
   bool writes(std::string_view var) const;
 };
+
+// Whether all ranks of a group run it together: ops of its type do, and it names a group. Such an
+// op stays even where nobody reads its results, because the other ranks wait for this one.
+bool is_collective(const Op& op);
 
 // "train.cc:41: conv2d 'conv_0': ": how every message about an op begins.
 std::string describe(const Op& op);
@@ -110,6 +122,7 @@ class Program {
   const VarInfo& var(std::string_view name) const;  // unknown: kInvalidArgument with near names
   std::vector<const VarInfo*> vars() const;         // in order of creation
   std::vector<const VarInfo*> parameters() const;
+  const Training& training() const { return training_; }
 
   // Seed of all random ops that have none of their own.
   uint64_t seed() const { return seed_; }
@@ -141,6 +154,7 @@ class Program {
   uint64_t next_order_ = 0;
   Ops ops_;
   std::map<std::string, Entry, std::less<>> vars_;
+  Training training_;
 };
 
 }  // namespace fleetx::ir

@@ -63,7 +63,26 @@ void write_var(const VarInfo& info, pb::Var& out) {
   out.set_persistable(info.persistable);
   out.set_is_parameter(info.is_parameter);
   out.set_stop_gradient(info.stop_gradient);
+  out.set_is_distributed(info.is_distributed);
+  if (!info.placement.is_replicated()) {
+    pb::Var::Placement& placement = *out.mutable_placement();
+    placement.set_kind(static_cast<uint32_t>(info.placement.kind));
+    placement.set_axis(info.placement.axis);
+    placement.set_dim(static_cast<uint32_t>(info.placement.dim));
+    placement.set_resize(static_cast<uint32_t>(info.placement.resize));
+  }
   write_attrs(info.attrs, *out.mutable_attrs());
+}
+
+Placement read_placement(const pb::Var& in, std::string_view source) {
+  const pb::Var::Placement& p = in.placement();
+  check_file(p.kind() <= static_cast<uint32_t>(Placement::Kind::kTransient) &&
+                 p.resize() <= static_cast<uint32_t>(Placement::Resize::kReset) && p.dim() < 1000,
+             source, ": variable '", in.name(), "' has an unknown placement");
+  return {.kind = static_cast<Placement::Kind>(p.kind()),
+          .axis = p.axis(),
+          .dim = static_cast<int>(p.dim()),
+          .resize = static_cast<Placement::Resize>(p.resize())};
 }
 
 VarInfo read_var(const pb::Var& in, std::string_view source) {
@@ -80,6 +99,8 @@ VarInfo read_var(const pb::Var& in, std::string_view source) {
   info.persistable = in.persistable();
   info.is_parameter = in.is_parameter();
   info.stop_gradient = in.stop_gradient();
+  info.is_distributed = in.is_distributed();
+  info.placement = read_placement(in, source);
   info.attrs = read_attrs(in.attrs(), source);
   return info;
 }
@@ -116,6 +137,7 @@ void write_op(const Op& op, pb::Op& out) {
   out.set_role(static_cast<uint32_t>(op.role));
   out.set_file(op.loc.file);
   out.set_line(op.loc.line);
+  out.set_guard(op.guard);
 }
 
 void read_op(const pb::Op& in, Rewriter& rw, std::string_view source) {
@@ -130,7 +152,27 @@ void read_op(const pb::Op& in, Rewriter& rw, std::string_view source) {
   op.attrs = read_attrs(in.attrs(), source);
   op.role = static_cast<Role>(in.role());
   op.loc = {in.file(), in.line()};
+  op.guard = in.guard();
   rw.append_unchecked(op);
+}
+
+void write_training(const Training& training, pb::Training& out) {
+  out.set_loss(training.loss);
+  out.set_seed(training.seed);
+  out.set_step(training.step);
+  for (const Training::Parameter& p : training.parameters) {
+    pb::Training::Parameter& parameter = *out.add_parameters();
+    parameter.set_name(p.name);
+    parameter.set_gradient(p.gradient);
+    parameter.set_learning_rate(p.learning_rate);
+  }
+}
+
+Training read_training(const pb::Training& in) {
+  Training training{.loss = in.loss(), .seed = in.seed(), .step = in.step()};
+  for (const pb::Training::Parameter& p : in.parameters())
+    training.parameters.push_back({p.name(), p.gradient(), p.learning_rate()});
+  return training;
 }
 
 }  // namespace
@@ -141,6 +183,7 @@ std::string to_proto(const Program& program) {
   out.set_seed(program.seed());
   for (const VarInfo* info : program.vars()) write_var(*info, *out.add_vars());
   for (const Op& op : program.ops()) write_op(op, *out.add_ops());
+  if (!program.training().empty()) write_training(program.training(), *out.mutable_training());
   return out.SerializeAsString();
 }
 
@@ -157,6 +200,7 @@ Program parse_proto(std::string_view bytes, std::string_view source) {
     Rewriter rw(program);
     for (const pb::Var& var : in.vars()) rw.add_var(read_var(var, source));
     for (const pb::Op& op : in.ops()) read_op(op, rw, source);
+    rw.edit_training() = read_training(in.training());
     verify(program, source);
     return program;
   } catch (const Error& e) {

@@ -22,6 +22,7 @@ class Rewriter {
     Attrs attrs = {};
     Role role = Role::kForward;
     std::string name = "";
+    std::string guard = "";
     Loc loc = {};
   };
 
@@ -43,18 +44,30 @@ class Rewriter {
   void set_attr(Position op, const std::string& name, Attr value);
   void set_inputs(Position op, std::string_view slot, Names names);
   void set_outputs(Position op, std::string_view slot, Names names);
+  void set_guard(Position op, std::string guard);  // "": the op always runs
   void rename_inputs(Position op, std::string_view from, std::string_view to);
-  // In all ops from `first` on.
+  // In all ops from `first` on. A gradient that an update is to read is replaced there too.
   void replace_later_uses(Position first, std::string_view from, std::string_view to);
 
   void add_var(VarInfo info) { p_.add_var(std::move(info)); }
   VarInfo& edit_var(std::string_view name);
   void erase_var(std::string_view name);
-  // Drops variables that no op mentions, except data, parameters and the names in `keep`.
+  // Drops variables that no op mentions, except data, parameters, what the training part names, and
+  // the names in `keep`.
   void drop_unused_vars(const Names& keep = {});
   // `base`, or base_1, base_2, ... if that is taken.
   std::string fresh_name(const std::string& base) const;
   void set_loc(Position op, Loc loc) { op->loc = std::move(loc); }
+
+  // The last op that writes the variable; end() where none does.
+  Position last_writer(std::string_view name);
+  Position first_of(Role role);  // end() where there is none
+  // The op of the update part that writes the parameter; kInvalidArgument where there is none.
+  Position update_of(std::string_view parameter);
+  Training& edit_training();
+  // `gradient` takes the place of the parameter's gradient from now on: updates that come later
+  // read it. Unknown parameters are kInvalidArgument.
+  void set_gradient(std::string_view parameter, std::string gradient);
 
  private:
   Op make(const NewOp& op) const;

@@ -69,7 +69,46 @@ void write_op(std::ostream& out, const Op& op) {
   write_slots(out, op.inputs, op.def->inputs);
   out << ')';
   write_attrs(out, op.attrs, op.def, op.name);
+  if (!op.guard.empty()) {
+    out << " if ";
+    write_name(out, op.guard);
+  }
   if (op.loc.known()) out << " @ " << Attr(op.loc.file) << ':' << op.loc.line;
+}
+
+void write_placement(std::ostream& out, const Placement& p) {
+  if (p.is_replicated()) return;
+  out << ' ' << name_of(p.kind);
+  if (!p.is_per_rank() && !p.is_sharded()) return;
+  out << '(';
+  write_name(out, p.axis);
+  out << ", ";
+  if (p.is_per_rank())
+    out << name_of(p.resize);
+  else
+    out << p.dim;
+  out << ')';
+}
+
+void write_training(std::ostream& out, const Training& training) {
+  const auto line = [&](const char* what, const Names& names) {
+    out << what;
+    const char* separator = "(";
+    for (const std::string& name : names) {
+      out << separator;
+      if (name.empty())
+        out << '_';
+      else
+        write_name(out, name);
+      separator = ", ";
+    }
+    out << ")\n";
+  };
+  out << "\ntraining:\n";
+  line("loss", {training.loss, training.seed});
+  if (!training.step.empty()) line("step", {training.step});
+  for (const Training::Parameter& p : training.parameters)
+    line("parameter", {p.name, p.gradient, p.learning_rate});
 }
 
 std::string_view keyword(const VarInfo& v) {
@@ -249,9 +288,16 @@ class Parser {
       if (first == name_of(role) && peek(':')) {
         expect(':');
         role_ = role;
+        in_training_ = false;
         return finish_line();
       }
     }
+    if (first == "training" && peek(':')) {
+      expect(':');
+      in_training_ = true;
+      return finish_line();
+    }
+    if (in_training_) return parse_training(first);
     const bool declares =
         (first == "data" || first == "param" || first == "state" || first == "var");
     if (declares && !peek('=') && !peek(',') && !peek('(')) return parse_var(first);
@@ -292,15 +338,67 @@ class Parser {
     const Attr shape = value();
     check(shape.type() == AttrType::kInts, "the shape of '", v.name, "' must be whole numbers");
     v.type.shape = shape.as<Shape>();
-    while (!at_end() && !peek('{')) {
-      const std::string flag = name();
-      check(flag == "stop_gradient", "unknown word '", flag,
-            "' after the type; known: stop_gradient");
-      v.stop_gradient = true;
-    }
+    while (!at_end() && !peek('{')) parse_var_word(v);
     v.attrs = attrs();
     finish_line();
     guarded([&] { rw_.add_var(std::move(v)); });
+  }
+
+  void parse_var_word(VarInfo& v) {
+    const std::string flag = name();
+    if (flag == "stop_gradient") {
+      v.stop_gradient = true;
+    } else if (flag == "is_distributed") {
+      v.is_distributed = true;
+    } else {
+      const auto kind = placement_kind_from_name(flag);
+      check(
+          kind.has_value(), "unknown word '", flag, "' after the type; known: stop_gradient, ",
+          "is_distributed, per_rank(axis, average|sum|reset), sharded(axis, dimension), transient");
+      v.placement.kind = *kind;
+      if (v.placement.is_per_rank() || v.placement.is_sharded()) parse_axis(v.placement);
+    }
+  }
+  void parse_axis(Placement& placement) {
+    expect('(');
+    placement.axis = name();
+    expect(',');
+    const std::string detail = name();
+    if (placement.is_per_rank()) {
+      const auto resize = resize_from_name(detail);
+      check(resize.has_value(), "'", detail, "' is not average, sum or reset");
+      placement.resize = *resize;
+    } else {
+      const Attr dim = number(detail);
+      check(dim.type() == AttrType::kInt && dim.as<int64_t>() >= 0 && dim.as<int64_t>() < 1000, "'",
+            detail, "' is not a dimension");
+      placement.dim = dim.as<int>();
+    }
+    expect(')');
+  }
+
+  void parse_training(const std::string& what) {
+    expect('(');
+    Names args;
+    while (!accept(')')) {
+      const Names one = names();
+      check(one.size() <= 1, "a list is not expected here");
+      args.push_back(one.empty() ? "" : one.front());
+      if (!peek(')')) expect(',');
+    }
+    finish_line();
+    Training& training = rw_.edit_training();
+    if (what == "loss" && args.size() == 2) {
+      training.loss = args[0];
+      training.seed = args[1];
+    } else if (what == "step" && args.size() == 1) {
+      training.step = args[0];
+    } else if (what == "parameter" && args.size() == 3) {
+      training.parameters.push_back({args[0], args[1], args[2]});
+    } else {
+      check(false, "expected loss(variable, gradient), step(variable) or ",
+            "parameter(variable, gradient, learning rate)");
+    }
   }
 
   void parse_op() {
@@ -329,6 +427,11 @@ class Parser {
         it != op.attrs.end() && it->second.type() == AttrType::kString) {
       op.name = it->second.as<std::string>();
       op.attrs.erase(it);
+    }
+    skip_space();
+    if (line_.starts_with("if ")) {
+      line_.remove_prefix(3);
+      op.guard = name();
     }
     if (accept('@')) {
       op.loc.file = quoted();
@@ -369,6 +472,7 @@ class Parser {
   std::string source_;
   int line_number_ = 0;
   bool seen_header_ = false;
+  bool in_training_ = false;
   Role role_ = Role::kForward;
   Program program_;
   Rewriter rw_;
@@ -393,6 +497,8 @@ std::string to_text(const Program& program) {
     write_name(out, v->name);
     out << " : " << v->type;
     if (v->stop_gradient) out << " stop_gradient";
+    if (v->is_distributed) out << " is_distributed";
+    write_placement(out, v->placement);
     write_attrs(out, v->attrs, nullptr, "");
     out << '\n';
   }
@@ -403,6 +509,7 @@ std::string to_text(const Program& program) {
     out << '\n';
     before = &op;
   }
+  if (!program.training().empty()) write_training(out, program.training());
   return out.str();
 }
 

@@ -10,6 +10,7 @@ namespace fleetx::ir {
 Program clone_for_test(const Program& program) {
   Program out = program;
   Rewriter rw(out);
+  rw.edit_training() = {};
   for (auto op = rw.begin(); op != rw.end();) {
     if (op->role != Role::kForward) {
       op = rw.erase(op);
@@ -25,6 +26,7 @@ Program clone_for_test(const Program& program) {
 Program prune(const Program& program, const Names& targets) {
   Program out = program;
   Rewriter rw(out);
+  rw.edit_training() = {};
   std::set<std::string, std::less<>> wanted;
   for (const std::string& name : targets) wanted.insert(out.var(name).name);
 
@@ -40,6 +42,7 @@ Program prune(const Program& program, const Names& targets) {
       continue;
     }
     for (const Names& names : op->inputs) wanted.insert(names.begin(), names.end());
+    if (!op->guard.empty()) wanted.insert(op->guard);
   }
   // Data and parameters that nothing reads any more are not part of the pruned program.
   Names gone;

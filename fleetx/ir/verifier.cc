@@ -1,9 +1,11 @@
 #include "fleetx/ir/verifier.h"
 
+#include <map>
 #include <set>
 
 #include "fleetx/base/names.h"
 #include "fleetx/ir/infer.h"
+#include "fleetx/ir/uniform.h"
 
 namespace fleetx::ir {
 namespace {
@@ -50,9 +52,12 @@ class Verifier {
         check(d >= -1, "variable '", v->name, "' has the dimension ", d, " in ", v->type);
       check(v->type.kind == VarKind::kDense || v->type.shape.rank() >= 1, "variable '", v->name,
             "' is sparse but has no dimension");
+      verify_placement(*v);
       if (v->is_data || v->persistable) defined_.insert(v->name);
     }
     for (const Op& op : p_.ops()) verify_op(op);
+    verify_guarded_collectives();
+    if (!p_.training().empty()) verify_training(p_.training());
   }
 
  private:
@@ -60,6 +65,104 @@ class Verifier {
   void check(bool ok, const Parts&... message) const {
     if (!ok)
       fail(Error::Kind::kInvalidArgument, str(stage_, stage_.empty() ? "" : ": ", message...));
+  }
+
+  void verify_placement(const VarInfo& v) const {
+    const Placement& p = v.placement;
+    if (p.is_replicated()) return;
+    check(v.persistable, "variable '", v.name, "' is ", p, ", but not persistable");
+    check(p.is_transient() || !p.axis.empty(), "variable '", v.name, "' is ", p,
+          ": the axis has no name");
+    check(!p.is_sharded() || (p.dim >= 0 && p.dim < v.type.shape.rank()), "variable '", v.name,
+          "' is ", p, ", but ", v.type, " has no dimension ", p.dim);
+    check(!p.is_transient() || !v.is_parameter, "parameter '", v.name,
+          "' is transient: it would not be saved");
+  }
+
+  // A guard is bool[1], and has the same value for all ops under it.
+  void verify_guard(const Op& op) {
+    if (op.guard.empty()) return;
+    const VarInfo* guard = p_.find(op.guard);
+    check(guard != nullptr, At{op}, "its guard is the variable '", op.guard,
+          "', which the program does not have");
+    check(guard->type.dtype == DType::kBool && guard->type.shape == Shape{1} &&
+              guard->type.kind == VarKind::kDense,
+          At{op}, "its guard '", op.guard, "' is ", guard->type, "; a guard must be bool[1]");
+    check(defined_.contains(op.guard), At{op}, "its guard '", op.guard,
+          "' is read before any op has written it");
+    guards_.insert(op.guard);
+  }
+
+  // What is computed under a guard exists only there.
+  void verify_read_under_guard(const Op& op, const std::string& name) const {
+    const auto it = guarded_.find(name);
+    check(it == guarded_.end() || it->second == op.guard, At{op}, "reads '", name,
+          "', which is computed only where '", it == guarded_.end() ? "" : it->second,
+          "' is true; this op ",
+          op.guard.empty() ? "has no guard" : "has the guard '" + op.guard + "'",
+          ". Give it the same guard, or keep the value in a persistable variable");
+  }
+
+  // A rank that skips a collective which others run would leave them waiting.
+  void verify_guarded_collectives() const {
+    std::set<std::string> groups;
+    for (const Op& op : p_.ops())
+      if (!op.guard.empty() && is_collective(op)) groups.insert(op.attr<std::string>("group"));
+    for (const std::string& group : groups)
+      Uniform(p_, group).walk([&](const Op& op, const auto& uniform) {
+        if (op.guard.empty() || !is_collective(op) || op.attr<std::string>("group") != group)
+          return;
+        check(uniform.contains(op.guard), At{op}, "its guard '", op.guard,
+              "' may differ between the ranks of the group '", group,
+              "', and those that skip it would leave the others waiting; compute the guard from "
+              "replicated state, or all_reduce what it depends on");
+      });
+  }
+
+  void verify_training(const Training& t) const {
+    const auto need = [&](const std::string& name, const char* what) -> const VarInfo& {
+      const VarInfo* v = p_.find(name);
+      check(v != nullptr, "training: the ", what, " is the variable '", name,
+            "', which the program does not have");
+      return *v;
+    };
+    const VarInfo& loss = need(t.loss, "loss");
+    check(is_float(loss.type.dtype) && loss.type.shape.numel() == 1, "training: the loss '", t.loss,
+          "' is ", loss.type, "; it must be one float");
+    const VarInfo& seed = need(t.seed, "gradient that backward begins with");
+    check(seed.type == loss.type, "training: '", t.seed, "' is ", seed.type, ", the loss '", t.loss,
+          "' is ", loss.type);
+    size_t seeds = 0;
+    for (const Op& op : p_.ops()) seeds += op.writes(t.seed) ? 1 : 0;
+    check(seeds == 1, "training: ", seeds, " ops write '", t.seed,
+          "', with which backward begins; it must be one");
+    if (!t.step.empty()) {
+      const VarInfo& step = need(t.step, "step");
+      check(step.type.dtype == DType::kI64 && step.type.shape == Shape{1} && step.persistable,
+            "training: the step '", t.step, "' is ", step.type, "; it must be state, i64[1]");
+    }
+    std::set<std::string_view> updated, seen;
+    for (const Op& op : p_.ops())
+      if (op.role == Role::kUpdate)
+        for (const Names& names : op.outputs) updated.insert(names.begin(), names.end());
+    for (const Training::Parameter& p : t.parameters) {
+      const VarInfo& param = need(p.name, "parameter");
+      const VarInfo& gradient = need(p.gradient, "gradient");
+      check(param.is_parameter, "training: '", p.name, "' is not a parameter");
+      check(seen.insert(p.name).second, "training: the parameter '", p.name,
+            "' stands there twice");
+      check(gradient.type.shape == param.type.shape, "training: the gradient '", p.gradient,
+            "' is ", gradient.type, ", its parameter '", p.name, "' is ", param.type);
+      check(defined_.contains(p.gradient), "training: no op computes '", p.gradient,
+            "', the gradient of '", p.name, "'");
+      if (p.learning_rate.empty()) continue;
+      const VarInfo& lr = need(p.learning_rate, "learning rate");
+      check(lr.type.dtype == DType::kF32 && lr.type.shape == Shape{1},
+            "training: the learning rate '", p.learning_rate, "' is ", lr.type,
+            "; it must be f32[1]");
+      check(updated.contains(p.name), "training: the parameter '", p.name,
+            "' has the learning rate '", p.learning_rate, "', but no op updates it");
+    }
   }
 
   void check_arity(const Op& op, const std::vector<SlotDef>& defs, const std::vector<Names>& slots,
@@ -84,8 +187,10 @@ class Verifier {
         check(p_.find(name) != nullptr, At{op}, "input '", op.def->inputs[s].name,
               "' is the variable '", name, "', which the program does not have");
         check(defined_.contains(name), At{op}, "reads '", name, "' before any op has written it");
+        if (!guarded_.empty()) verify_read_under_guard(op, name);
       }
     }
+    verify_guard(op);
     Attrs attrs = op.attrs;
     normalize_attrs(*op.def, attrs, str(stage_, stage_.empty() ? "" : ": ", describe(op)));
     verify_outputs(op);
@@ -107,6 +212,10 @@ class Verifier {
         // A temporary has one value; only an op that updates it in place may write it again.
         check(v.persistable || !defined_.contains(v.name) || op.reads(v.name), At{op}, "writes '",
               v.name, "', which another op has already written");
+        check(
+            !guards_.contains(v.name), At{op}, "writes '", v.name,
+            "', which is the guard of an op before it; a guard keeps its value for the whole step");
+        if (!op.guard.empty() && !v.persistable) guarded_.emplace(v.name, op.guard);
         defined_.insert(v.name);
       }
     }
@@ -115,6 +224,8 @@ class Verifier {
   const Program& p_;
   std::string_view stage_;
   std::set<std::string, std::less<>> defined_;
+  std::set<std::string, std::less<>> guards_;   // of the ops so far
+  std::map<std::string, std::string> guarded_;  // temporaries that exist under a guard only
 };
 
 }  // namespace

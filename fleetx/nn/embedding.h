@@ -8,11 +8,12 @@
 namespace fleetx::nn {
 
 struct EmbeddingOptions {
-  int64_t rows = 0;            // of the table: ids are in [0, rows)
-  int64_t dim = 0;             // of a row
-  int64_t padding_idx = -1;    // this id gives zeros and is not trained; -1: none
-  bool sparse = false;         // the gradient holds only the rows that were used
-  ParamAttr weight_attr = {};  // Xavier uniform
+  int64_t rows = 0;             // of the table: ids are in [0, rows)
+  int64_t dim = 0;              // of a row
+  int64_t padding_idx = -1;     // this id gives zeros and is not trained; -1: none
+  bool sparse = false;          // the gradient holds only the rows that were used
+  bool is_distributed = false;  // the table is kept by the parameter servers, where there are some
+  ParamAttr weight_attr = {};   // Xavier uniform
   std::string name = "";
 };
 

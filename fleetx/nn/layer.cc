@@ -30,6 +30,7 @@ Var Layer::parameter(std::string_view suffix, Shape shape, const ParamAttr& attr
   spec.dtype = dtype;
   spec.attrs = attrs_of(attr);
   spec.trainable = attr.trainable;
+  spec.is_distributed = attr.is_distributed;
   return b_.parameter(spec);
 }
 

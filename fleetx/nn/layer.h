@@ -18,7 +18,8 @@ struct ParamAttr {
   std::optional<double> l1 = std::nullopt;
   std::optional<double> l2 = std::nullopt;
   bool trainable = true;
-  bool need_clip = true;  // takes part in gradient clipping
+  bool need_clip = true;        // takes part in gradient clipping
+  bool is_distributed = false;  // on the parameter servers, where the job has some
 };
 // What the parameter's variable carries of it: only what differs from the defaults, so that program
 // texts stay short.
@@ -44,7 +45,7 @@ class Layer {
  private:
   ir::Builder& b_;
   std::string kind_, name_;
-  ir::Builder::Guard at_, in_;
+  ir::Builder::Inherited at_, in_;
 };
 
 }  // namespace fleetx::nn

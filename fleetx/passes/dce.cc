@@ -1,7 +1,7 @@
 // dce: drops ops whose outputs nobody needs, from the end backwards. Needed are: variables to keep
-// (fetch targets), writes to persistable variables, ops with side effects, and what those read.
-// Optional outputs that nobody reads are taken off the op that stays, so that its kernel does not
-// compute them.
+// (fetch targets), writes to persistable variables, ops with side effects and collectives (ranks
+// that fetch different variables still call the same ones), and what those read. Optional outputs
+// that nobody reads are taken off the op that stays, so that its kernel does not compute them.
 //
 //   before (out is fetched)          after
 //     a = scale(x) {scale=2.0}         a = scale(x) {scale=2.0}
@@ -24,7 +24,7 @@ bool needed(const Graph& g, Graph::Node op, const std::string& var) {
 }
 
 bool needed(const Graph& g, Graph::Node op) {
-  if (op->def->side_effect) return true;
+  if (op->def->side_effect || ir::is_collective(*op)) return true;
   for (const ir::Names& names : op->outputs)
     for (const std::string& name : names)
       if (needed(g, op, name)) return true;

@@ -2,12 +2,13 @@
 // fused_elementwise, which works block by block: what lies between them stays in cache and needs no
 // memory of its own. Forward and backward alike.
 //
-//   before                                  after
-//     t = elementwise_mul(a, b)               out = fused_elementwise([a, b, c])
-//     u = scale(t) {scale=0.5}                    {ops=["elementwise_mul", "scale",
-//     "elementwise_add"], out = elementwise_add(u, c)                  args=["x0 x1", "t0", "t1
-//     x2"],
-//                                                  attrs=["", "scale=0.5", ""], results=[2]}
+//   before
+//     t = elementwise_mul(a, b)
+//     u = scale(t) {scale=0.5}
+//     out = elementwise_add(u, c)
+//   after
+//     out = fused_elementwise([a, b, c]) {ops=["elementwise_mul", "scale", "elementwise_add"],
+//         args=["x0 x1", "t0", "t1 x2"], attrs=["", "scale=0.5", ""], results=[2]}
 //
 // All values have one type, with no unknown dimension. The fused op stands at the place of the last
 // one, so the earlier ones read their inputs later: where that would keep more alive than the value
@@ -107,7 +108,7 @@ class Fusion {
         const Node before = g_.producer(name);
         if (before == g_.end() || !g_.only_read_by(name, op)) continue;
         const auto it = chains_.find(&*before);
-        if (it == chains_.end() || before->role != op->role ||
+        if (it == chains_.end() || before->role != op->role || before->guard != op->guard ||
             steps.size() + it->second.size() >= kMaxSteps || !can_move(g_, it->second, op))
           continue;
         steps.insert(steps.end(), it->second.begin(), it->second.end());

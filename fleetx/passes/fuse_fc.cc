@@ -42,7 +42,8 @@ std::string kind_of(Graph& g, Node fc) {
 std::vector<Node> layers_on(const Graph& g, std::string_view type, const std::string& x) {
   std::vector<Node> found;
   for (const Node op : g.readers(x))
-    if (op->type() == type && op->in("x").front() == x && op->attr<std::string>("act").empty())
+    if (op->type() == type && op->guard.empty() && op->in("x").front() == x &&
+        op->attr<std::string>("act").empty())
       found.push_back(op);
   return found;
 }

@@ -10,8 +10,9 @@
 //   after
 //     [w, b], [vw, vb] = momentum([w, b], [dw, db], [vw, vb], lr, _) {mu=0.9, l2=[0.0001, 0.0]}
 //
-// Updates with sparse gradients stay single: each has its own rows to merge. So does an update
-// whose variables another op uses before or at the last one.
+// Updates under different guards stay apart. Updates with sparse gradients stay single: each has
+// its own rows to merge. So does an update whose variables another op uses before or at the last
+// one.
 #include <algorithm>
 #include <map>
 
@@ -50,7 +51,7 @@ bool is_dense_update(const ir::Program& p, const ir::Op& op) {
 // Updates with the same key may be merged.
 std::string key_of(const ir::Program& p, const ir::Op& op) {
   std::ostringstream key;
-  key << op.type() << ' ' << p.var(op.in("param").front()).type.dtype;
+  key << op.type() << ' ' << op.guard << ' ' << p.var(op.in("param").front()).type.dtype;
   for (size_t s = 0; s < op.inputs.size(); ++s)
     if (op.def->inputs[s].arity != ir::Arity::kMany)
       key << ' ' << (op.inputs[s].empty() ? "_" : op.inputs[s].front());
@@ -140,6 +141,7 @@ int64_t ready_at(const Graph& g, Node update) {
     for (const std::string& name : names) look(g.writers(name));
   for (const ir::Names& names : update->outputs)
     for (const std::string& name : names) look(g.readers(name));
+  if (!update->guard.empty()) look(g.writers(update->guard));
   return ready;
 }
 

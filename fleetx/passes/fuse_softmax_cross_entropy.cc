@@ -44,7 +44,8 @@ void fuse_forward(Graph& g, Node softmax) {
   const auto& readers = g.readers(p.front());
   const auto found = std::find_if(readers.begin(), readers.end(), [&](Node r) {
     return r->type() == "cross_entropy" && r->in("x") == p && r->role == softmax->role &&
-           same_axis(g, p.front(), *softmax, *r) && g.producer(r->out("out").front()) == r;
+           r->guard.empty() && same_axis(g, p.front(), *softmax, *r) &&
+           g.producer(r->out("out").front()) == r;
   });
   if (found == readers.end()) return;
   const Node loss = *found;

@@ -18,7 +18,7 @@ Graph::Graph(ir::Program& program, const ir::Names& keep)
 std::vector<Graph::Node> Graph::ops(std::string_view type) {
   std::vector<Node> found;
   for (Node op = begin(); op != end(); ++op)
-    if (op->type() == type) found.push_back(op);
+    if (op->type() == type && op->guard.empty()) found.push_back(op);
   return found;
 }
 
@@ -39,11 +39,16 @@ void Graph::link(Node op) {
   };
   for (const ir::Names& names : op->inputs)
     for (const std::string& name : names) insert(uses_[name].readers);
+  if (!op->guard.empty()) insert(uses_[op->guard].readers);
   for (const ir::Names& names : op->outputs)
     for (const std::string& name : names) insert(uses_[name].writers);
 }
 
 void Graph::unlink(Node op) {
+  if (!op->guard.empty()) {
+    std::erase(uses_[op->guard].readers, op);
+    touched_.insert(op->guard);
+  }
   for (const ir::Names& names : op->inputs)
     for (const std::string& name : names) {
       std::erase(uses_[name].readers, op);
@@ -65,14 +70,14 @@ Graph::Node Graph::producer(const std::string& var) {
 
 Graph::Node Graph::only_reader(const std::string& var) {
   const Uses& u = uses(var);
-  if (u.readers.size() != 1 || u.writers.size() != 1 || fetched(var)) return end();
-  return program().var(var).persistable ? end() : u.readers.front();
+  return u.readers.size() == 1 && only_read_by(var, u.readers.front()) ? u.readers.front() : end();
 }
 
 bool Graph::only_read_by(const std::string& var, Node op) const {
   const Uses& u = uses(var);
   return u.readers.size() == 1 && u.readers.front() == op && u.writers.size() == 1 &&
-         !fetched(var) && !program().var(var).persistable;
+         u.writers.front()->guard == op->guard && op->guard != var && !fetched(var) &&
+         !program().var(var).persistable;
 }
 
 bool Graph::unchanged(const std::string& var, Node from, Node to) const {
@@ -96,11 +101,12 @@ bool Graph::can_move(Node op, Node to) const {
   for (const ir::Names& names : op->inputs)
     for (const std::string& name : names)
       if (between(writers(name))) return false;
-  return true;
+  return op->guard.empty() || !between(writers(op->guard));
 }
 
 Graph::Node Graph::replace(Node old, const ir::Rewriter::NewOp& op) {
   const Node node = rw_.insert(old, op);
+  rw_.set_guard(node, old->guard);
   positions_.emplace(&*node, position(old));
   erase(old);
   link(node);

@@ -27,15 +27,17 @@ class Graph {
   const ir::Program& program() const { return rw_.program(); }
   Node begin() { return rw_.begin(); }
   Node end() { return rw_.end(); }
-  std::vector<Node> ops(std::string_view type);  // in program order
+  // In program order. Ops with a guard are left out: what a pattern puts together runs always.
+  std::vector<Node> ops(std::string_view type);
 
-  // Ops in program order; an op that reads a variable twice stands there once.
+  // Ops in program order; an op that reads a variable twice stands there once. An op reads its
+  // guard.
   const std::vector<Node>& readers(const std::string& var) const { return uses(var).readers; }
   const std::vector<Node>& writers(const std::string& var) const { return uses(var).writers; }
   // The op that gives `var` its only value; end() for data, state and what is updated in place.
   Node producer(const std::string& var);
   bool fetched(const std::string& var) const { return keep_.contains(var); }
-  // A temporary with one value that nobody but `op` needs.
+  // A temporary with one value that nobody but `op` needs, and that is made under the same guard.
   bool only_read_by(const std::string& var, Node op) const;
   // The same, giving the one reader, or end().
   Node only_reader(const std::string& var);
@@ -48,7 +50,7 @@ class Graph {
   // itself is expected to stay there.
   bool can_move(Node op, Node to) const;
 
-  // The new op stands where `old` stood.
+  // The new op stands where `old` stood, and has its guard.
   Node replace(Node old, const ir::Rewriter::NewOp& op);
   void erase(Node op);
   void set_attr(Node op, const std::string& name, ir::Attr value) {

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "fleetx/base/names.h"
+#include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/verifier.h"
 #include "fleetx/passes/dump.h"
 #include "fleetx/passes/passes.h"
@@ -57,6 +58,8 @@ std::vector<std::string> local_pass_names() {
 
 std::vector<Report> run_local_passes(ir::Program& program, const Options& options) {
   check_options(program, options);
+  // What the program trains has done its work: passes rename and remove what it names.
+  ir::Rewriter(program).edit_training() = {};
   dump(program, options.dump_dir, 0, "program");
 
   std::vector<Report> reports;

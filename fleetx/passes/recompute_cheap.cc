@@ -89,7 +89,7 @@ void recompute_cheap(ir::Program& program, const Options& options) {
   std::unordered_map<const ir::Op*, int> order;
   for (const ir::Op& op : program.ops()) order.emplace(&op, static_cast<int>(order.size()));
   for (Position op = rw.begin(); op != rw.end(); ++op) {
-    if (!cheap(*op)) continue;
+    if (!cheap(*op) || !op->guard.empty()) continue;
     const std::string out = op->out("out").front(), x = op->in("x").front();
     const auto fetched = std::find(options.keep.begin(), options.keep.end(), out);
     const Position reader = first_backward(rw, *op, uses[out]);

@@ -44,11 +44,15 @@ bool any_in(const std::vector<ir::Names>& slots, const Set& names) {
 
 // The first place where the update could stand as well.
 Position earliest(Position begin, Position update) {
-  const Set reads = names_of(update->inputs), writes = names_of(update->outputs);
+  Set reads = names_of(update->inputs);
+  const Set writes = names_of(update->outputs);
+  if (!update->guard.empty()) reads.insert(update->guard);
   Position place = update;
   while (place != begin) {
     const Position before = std::prev(place);
-    if (any_in(before->outputs, reads) || any_in(before->inputs, writes)) break;
+    if (any_in(before->outputs, reads) || any_in(before->inputs, writes) ||
+        writes.contains(before->guard))
+      break;
     place = before;
   }
   return place;

@@ -5,6 +5,7 @@
 #include "fleetx/autograd/recompute.h"
 #include "fleetx/ir/verifier.h"
 #include "fleetx/runtime/executor.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/op_case.h"
 #include "tests/support/sample_program.h"
 
@@ -20,11 +21,30 @@ TEST(Backward, GivesAGradientForEveryParameterInOrderOfReadiness) {
   ASSERT_EQ(grads.size(), 4u);
   EXPECT_TRUE(grads[0].param.name().starts_with("fc_1"));  // the last layer is ready first
   EXPECT_TRUE(grads[3].param.name().starts_with("fc_0"));
-  for (const ParamGrad& g : grads) {
-    EXPECT_EQ(g.grad.shape(), g.param.shape());
-    EXPECT_EQ(g.grad.info().attrs.at("grad_of").as<std::string>(), g.param.name());
-  }
+  for (const ParamGrad& g : grads) EXPECT_EQ(g.grad.shape(), g.param.shape());
   ir::verify(s.main);
+
+  // The same, as strategies ask for it.
+  const ir::Training& training = s.main.training();
+  EXPECT_EQ(training.loss, s.loss.name());
+  EXPECT_EQ(training.seed, ir::grad_name(s.loss.name()));
+  ASSERT_EQ(training.parameters.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(training.parameters[i].name, grads[i].param.name());
+    EXPECT_EQ(training.parameters[i].gradient, grads[i].grad.name());
+    EXPECT_EQ(training.parameters[i].learning_rate, "");
+  }
+}
+
+TEST(Backward, RefusesALossThatDoesNotExistInEveryStep) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const Var w = b.parameter({.name = "w", .shape = {1}});
+  const Var on = b.state("on", DType::kBool, {1});
+  const auto under = b.under(on);
+  const Var loss = b.op("scale", {{"x", w}}, {{"scale", 2.0}});
+  testing::expect_error(Error::Kind::kInvalidArgument, {"scale", "only where 'on' is true"},
+                        [&] { append_backward(loss); });
 }
 
 TEST(Backward, AddsUpAtFanOut) {
@@ -96,8 +116,7 @@ TEST(Recompute, IsARewriteThatChangesNoValueAndSavesMemory) {
     ir::Names fetch{"loss"};
     for (const ParamGrad& g : grads) fetch.push_back(g.grad.name());
     if (recompute) {
-      mark_recomputable(main, checkpoints);
-      recompute_marked(main);
+      autograd::recompute(main, recomputable(main, checkpoints));
       ir::verify(main, "after recompute");
     }
     return fetch;
@@ -121,7 +140,7 @@ TEST(Recompute, IsARewriteThatChangesNoValueAndSavesMemory) {
 
 TEST(Recompute, AnUnknownCheckpointIsAnError) {
   SampleProgram s;
-  EXPECT_THROW(mark_recomputable(s.main, {"nothing"}), Error);
+  EXPECT_THROW(recomputable(s.main, {"nothing"}), Error);
 }
 
 }  // namespace

@@ -42,6 +42,19 @@ s = scale(a) {scale=3.0}
 )");
 }
 
+// Another rank may fetch `all`: it would wait for this one for ever.
+TEST(Dce, KeepsCollectivesThatNobodyReads) {
+  expect_unchanged(dce, R"(program
+data x : f32[2]
+var a : f32[2]
+var all : f32[4]
+
+forward:
+a = scale(x) {scale=2.0}
+[all] = all_gather([a]) {group="dp", ranks=2}
+)");
+}
+
 TEST(Dce, KeepsVariablesItDidNotOrphan) {
   expect_unchanged(dce, R"(program
 data x : f32[2]

@@ -1,0 +1,69 @@
+#include "fleetx/ir/placement.h"
+
+#include <gtest/gtest.h>
+
+#include "fleetx/ir/program.h"
+#include "fleetx/ir/proto.h"
+#include "fleetx/ir/text.h"
+#include "tests/support/expect_error.h"
+
+namespace fleetx::ir {
+namespace {
+
+using testing::contains;
+using testing::error_of;
+
+constexpr const char* kText = R"(program
+param w : f32[5,8] sharded(mp, 0)
+param table : f32[100,8] is_distributed
+state residual : f32[5,8] per_rank(dp, sum)
+state mean : f32[8] per_rank(dp, average)
+state snapshot : f32[8] per_rank(dp, reset)
+state weight : f32[1] transient
+state step : i64[1]
+)";
+
+TEST(Placement, IsPartOfBothForms) {
+  const Program p = parse_text(kText);
+  EXPECT_EQ(to_text(p), kText);
+  EXPECT_EQ(to_text(parse_proto(to_proto(p), "p.pb")), kText);
+  EXPECT_EQ(p.var("w").placement, Placement::sharded("mp", 0));
+  EXPECT_EQ(p.var("residual").placement, Placement::per_rank("dp", Placement::Resize::kSum));
+  EXPECT_TRUE(p.var("weight").placement.is_transient());
+  EXPECT_TRUE(p.var("step").placement.is_replicated());
+  EXPECT_TRUE(p.var("table").is_distributed);
+  EXPECT_FALSE(p.var("w").is_distributed);
+}
+
+std::string parse_error(const std::string& line) {
+  try {
+    (void)parse_text("program\n" + line + "\n", "p.txt");
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(Placement, WhatMakesNoSenseIsNamed) {
+  EXPECT_TRUE(contains(parse_error("var a : f32[4] transient"), "'a' is transient, but not"));
+  EXPECT_TRUE(contains(parse_error("param a : f32[4] transient"), "would not be saved"));
+  EXPECT_TRUE(contains(parse_error("state a : f32[4] sharded(mp, 1)"), "no dimension 1"));
+  EXPECT_TRUE(contains(parse_error("state a : f32[4] per_rank(dp, median)"), "average, sum"));
+  EXPECT_TRUE(contains(parse_error("state a : f32[4] shared(dp, sum)"), "unknown word 'shared'"));
+}
+
+TEST(Placement, AShardIsAnEqualPart) {
+  const Placement rows = Placement::sharded("mp", 0);
+  EXPECT_EQ(shard_of({12, 8}, rows, 4, "w"), Shape({3, 8}));
+  EXPECT_EQ(whole_of({3, 8}, rows, 4), Shape({12, 8}));
+  EXPECT_EQ(shard_of({12, 8}, Placement(), 4, "w"), Shape({12, 8}));
+  const std::string error = error_of([&] { shard_of({10, 8}, rows, 4, "w"); });
+  EXPECT_TRUE(contains(error, "'w' is sharded(mp, 0)"));
+  EXPECT_TRUE(contains(error, "dimension 0 of [10,8]"));
+  EXPECT_TRUE(contains(error, "4 ranks of 'mp'"));
+  EXPECT_TRUE(contains(error_of([&] { shard_of({10}, Placement::sharded("mp", 1), 2, "w"); }),
+                       "no dimension 1"));
+}
+
+}  // namespace
+}  // namespace fleetx::ir
