@@ -1,6 +1,7 @@
 #include "fleetx/kernel/kernel.h"
 
-#include "fleetx/comm/groups.h"
+#include "fleetx/base/names.h"
+#include "fleetx/kernel/group.h"
 
 namespace fleetx::kernel {
 namespace {
@@ -82,13 +83,33 @@ Slot Prepare::scratch(size_t bytes) {
   return {static_cast<int>(in_.size() + out_.size() + scratch_.size()) - 1};
 }
 
-comm::Communicator& Prepare::group(std::string_view name) const {
-  FLEETX_CHECK(setting_.groups != nullptr);
-  return setting_.groups->at(name);
+Group Prepare::group(std::string_view name) const {
+  const Mesh& mesh = setting_.mesh;
+  const std::string op = ir::describe(op_);
+  if (mesh.has(name)) return {op, std::string(name), mesh.coordinate(name), mesh.size(name)};
+  const comm::Communicator* found = setting_.groups ? setting_.groups->find(name) : nullptr;
+  if (found == nullptr) {
+    std::vector<std::string> axes;
+    for (const Mesh::Axis& axis : mesh.axes()) axes.push_back(axis.name);
+    check_arg(axes.empty(), op, "computes with the group '", name,
+              "', which is neither an axis of the mesh (", join(axes, ", "),
+              ") nor a group of this process");
+    (void)(setting_.groups ? *setting_.groups : comm::Groups()).at(name, op);  // throws
+  }
+  return {op, std::string(name), found->rank(), found->size()};
 }
 
-Slot Prepare::bucket(std::string_view slot, comm::Communicator& group, size_t tail) {
-  Bucket bucket{.group = &group, .tail = tail, .place = scratch_.size()};
+int64_t Prepare::place_along(const ir::Strings& axes) const {
+  int64_t place = 0;
+  for (const std::string& axis : axes) {
+    const Group along = group(axis);
+    place = place * along.size() + along.rank();
+  }
+  return place;
+}
+
+Slot Prepare::bucket(std::string_view slot, const Group& group, size_t tail) {
+  Bucket bucket{.group = group.name(), .tail = tail, .place = scratch_.size()};
   for (size_t i = 0; i < count(slot); ++i) {
     bucket.inputs.push_back(input_as_is(slot, i).index);
     bucket.bytes += align_up(in(slot, i).bytes());

@@ -1,31 +1,39 @@
-// A Kernel is prepared once and run many times. Its constructor takes a Prepare: it chooses
-// layouts, builds primitives, books scratch memory, and may throw. `run` only computes: no
-// allocation, no lookups, no choices.
+// A Kernel is prepared once, bound once and run many times. Its constructor takes a Prepare: it
+// chooses layouts, builds primitives, books scratch memory, and may throw. It sees neither memory
+// nor other ranks, so a kernel of any rank of any mesh can be prepared anywhere. `bind` gives those
+// that compute together their communicators. `run` only computes: no allocation, no lookups, no
+// choices.
 //
 //   class ScaleKernel final : public Kernel {
 //    public:
-//     explicit ScaleKernel(Prepare& p) : x_(p.input("x")), y_(p.output("y")), n_(p.in("x").numel())
-//     {} void run(const Run& r) override { ... r.in<float>(x_) ... r.out<float>(y_) ... }
+//     explicit ScaleKernel(Prepare& p)
+//         : x_(p.input("x")), y_(p.output("y")), n_(p.in("x").numel()) {}
+//     void run(const Run& r) override {
+//       ... r.in<float>(x_) ... r.out<float>(y_) ...
+//     }
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "fleetx/base/mesh.h"
 #include "fleetx/base/rng.h"
 #include "fleetx/ir/program.h"
 #include "fleetx/tensor/buffer.h"
 #include "fleetx/tensor/layout.h"
 
-// Only the kernels that compute together need to see them (comm/groups.h).
+// Only the kernels that compute together need to see them (kernel/group.h).
 namespace fleetx::comm {
-class Communicator;
 class Groups;
 }  // namespace fleetx::comm
 
 namespace fleetx::kernel {
+
+class Group;
 
 // An argument with everything known.
 struct Desc {
@@ -81,6 +89,9 @@ struct Without {
 struct Setting {
   uint64_t seed = 0;  // of the program
   Without without = {};
+  // Where this rank stands. A group that is no axis of it is looked up in `groups`, which may be
+  // null.
+  Mesh mesh = {};
   std::shared_ptr<const comm::Groups> groups = nullptr;
 };
 
@@ -88,7 +99,7 @@ struct Setting {
 // else ever does: the op that computes one of them writes it there. Each begins on a 64-byte
 // boundary; room between them is zero. `tail` bytes follow.
 struct Bucket {
-  comm::Communicator* group = nullptr;
+  std::string group = {};
   std::vector<int> inputs = {};  // places among all inputs of the op
   size_t bytes = 0;              // without the tail
   size_t tail = 0;
@@ -126,13 +137,16 @@ class Prepare {
   std::vector<Slot> outputs(std::string_view slot);
   // All inputs of a list, as they are, in one bucket; the slot is where it begins, or null: they
   // could not be put there (state, what is fed). The op must also write them, and does so in place.
-  Slot bucket(std::string_view slot, comm::Communicator& group, size_t tail);
+  Slot bucket(std::string_view slot, const Group& group, size_t tail);
   // Memory that this kernel may use during run; it keeps nothing from one run to the next.
   Slot scratch(size_t bytes);
 
   const Without& without() const { return setting_.without; }
-  // The group of ranks of this name; unknown: kInvalidArgument.
-  comm::Communicator& group(std::string_view name) const;
+  // The group of ranks of this name, still without its communicator; unknown: kInvalidArgument.
+  Group group(std::string_view name) const;
+  // The place of this rank among those that share a batch along these axes, outermost first: the
+  // coordinate on the first one * the size of the second + ...; 0 where there are none.
+  int64_t place_along(const ir::Strings& axes) const;
   // Seed and stream of this op's random numbers: op attribute `seed`, else the program's; name of
   // its first output.
   RandomStream random_stream() const;
@@ -183,6 +197,8 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
+  // Called once, after all kernels of a plan are prepared and before the first run.
+  virtual void bind(const comm::Groups& /*groups*/) {}
   virtual void run(const Run& r) = 0;
   // What was chosen, for the plan's table: "jit:avx512_core", "plain loop".
   virtual std::string_view implementation() const { return ""; }
