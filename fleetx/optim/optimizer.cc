@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fleetx/ir/rewriter.h"
+#include "fleetx/optim/schedule.h"
 
 namespace fleetx::optim {
 namespace {
@@ -43,46 +44,81 @@ Var clip_alone(ir::Builder& b, const ParamGrad& pair, const Clip& clip) {
               {{"min", clip.low}, {"max", clip.high}});
 }
 
-// Once per program, after all updates of all optimizers: schedules and random ops of this step have
-// read it.
-void increment_step(ir::Builder& b) {
-  const Var step = b.step();
-  ir::Rewriter rw(b.main());
-  for (auto op = rw.begin(); op != rw.end(); ++op)
-    if (op->writes(step.name())) return rw.move(op, rw.end());
-  b.op("increment", {{"x", step}}, {{"value", 1.0}}, {{"out", step}});
+bool matches(const std::string& name, const std::string& part, Match match) {
+  return match == Match::kEndsWith ? name.ends_with(part) : name.find(part) != std::string::npos;
 }
 
-std::function<bool(const std::string&)> unless_contains(std::vector<std::string> parts) {
-  return [parts = std::move(parts)](const std::string& name) {
-    return std::none_of(parts.begin(), parts.end(), [&](const std::string& part) {
-      return name.find(part) != std::string::npos;
-    });
-  };
-}
-
-std::function<bool(const std::string&)> unless_ends_with(std::vector<std::string> parts) {
-  return [parts = std::move(parts)](const std::string& name) {
-    return std::none_of(parts.begin(), parts.end(),
-                        [&](const std::string& part) { return name.ends_with(part); });
-  };
+// Is the parameter in no list of an option that excludes?
+bool not_excluded(const OptimizerDef& def, const ir::Attrs& values, const std::string& name) {
+  for (const OptionDef& option : def.options) {
+    if (option.fallback.type() != ir::AttrType::kStrings) continue;
+    for (const std::string& part : values.at(option.name).as<ir::Strings>())
+      if (matches(name, part, option.match)) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
-Clip clip_by_value(double low, double high) {
-  check_arg(low < high, "clip_by_value: the lower bound ", low, " must be below ", high);
-  return {.kind = Clip::Kind::kValue, .low = low, .high = high};
+Optimizer::Optimizer(const OptimizerDef& def, const ir::Attrs& values, Common common)
+    : rule_{.op = def.op}, common_(std::move(common)) {
+  for (const OptionDef& option : def.options)
+    if (option.in_op()) rule_.attrs.emplace(option.attr, values.at(option.name));
+  for (const StateDef& state : def.states) {
+    const double initial = state.starts_at.empty() ? 0 : values.at(state.starts_at).as<double>();
+    rule_.states.push_back({state.slot, state.scalar, initial});
+  }
+  if (def.with_decay)
+    rule_.with_decay = [&def, values, given = common_.with_decay](const std::string& param) {
+      return (given == nullptr || given(param)) && not_excluded(def, values, param);
+    };
 }
 
-Clip clip_by_norm(double max_norm) {
-  check_arg(max_norm > 0, "clip_by_norm: the norm must be positive, got ", max_norm);
-  return {.kind = Clip::Kind::kNorm, .max_norm = max_norm};
-}
+std::unique_ptr<Optimizer> make(std::string_view name, const ir::Attrs& options,
+                                const MakeArgs& args) {
+  struct Named final : Optimizer {
+    Named(const OptimizerDef& def, const ir::Attrs& options, const MakeArgs& args)
+        : Optimizer(def, values(def, options), common(def, options, args)) {}
 
-Clip clip_by_global_norm(double max_norm) {
-  check_arg(max_norm > 0, "clip_by_global_norm: the norm must be positive, got ", max_norm);
-  return {.kind = Clip::Kind::kGlobalNorm, .max_norm = max_norm};
+    static bool is_common(const OptimizerDef& def, const std::string& option) {
+      return option == "lr" || option == "l1" || option == "l2" ||
+             (option == "without_decay" && def.with_decay);
+    }
+    static ir::Attrs values(const OptimizerDef& def, const ir::Attrs& options) {
+      ir::Attrs out;
+      for (const auto& [option, value] : options)
+        if (!is_common(def, option)) out.emplace(option, def.checked(option, value));
+      for (const OptionDef& option : def.options) out.emplace(option.name, option.fallback);
+      return out;
+    }
+    static Common common(const OptimizerDef& def, const ir::Attrs& options, const MakeArgs& args) {
+      Common c{.clip = args.clip};
+      const auto number = [&](const char* option, double fallback) {
+        const auto it = options.find(option);
+        if (it == options.end()) return fallback;
+        ir::Attr value = it->second;
+        check_arg(ir::coerce(value, ir::AttrType::kFloat), def.op, ": option '", option,
+                  "' must be a number, got ", it->second);
+        return value.as<double>();
+      };
+      if (args.schedule.defined())
+        c.lr = args.schedule;
+      else
+        c.lr = number("lr", def.lr);
+      c.l1 = number("l1", 0);
+      c.l2 = number("l2", 0);
+      if (const auto it = options.find("without_decay"); it != options.end()) {
+        ir::Attr names = it->second;
+        check_arg(ir::coerce(names, ir::AttrType::kStrings), def.op,
+                  ": option 'without_decay' must be a list of names, got ", it->second);
+        c.with_decay = [without = names.as<ir::Strings>()](const std::string& param) {
+          return std::find(without.begin(), without.end(), param) == without.end();
+        };
+      }
+      return c;
+    }
+  };
+  return std::make_unique<Named>(optimizer_def(name), options, args);
 }
 
 std::vector<ParamGrad> Optimizer::minimize(const Var& loss,
@@ -122,8 +158,19 @@ void Optimizer::apply_gradients(const std::vector<ParamGrad>& gradients,
     if (common_.clip.kind == Clip::Kind::kValue || common_.clip.kind == Clip::Kind::kNorm)
       pair.grad = clip_alone(b, pair, common_.clip);
     update(b, pair, wants_clip(pair.param.info()) ? factor : Var());
+    note_update(b, pair);
   }
-  increment_step(b);
+  count_step(b);
+}
+
+void Optimizer::note_update(ir::Builder& b, const ParamGrad& pair) const {
+  ir::Training& training = ir::Rewriter(b.main()).edit_training();
+  training.step = b.step().name();
+  for (ir::Training::Parameter& p : training.parameters) {
+    if (p.name != pair.param.name()) continue;
+    p.gradient = pair.grad.name();
+    p.learning_rate = lr_var_.name();
+  }
 }
 
 void Optimizer::update(ir::Builder& b, const ParamGrad& pair, const Var& scale) const {
@@ -136,7 +183,8 @@ void Optimizer::update(ir::Builder& b, const ParamGrad& pair, const Var& scale) 
     // A second optimizer of the same parameter has states of its own: _1.
     const std::string name =
         b.unique_name(info.name + "_" + s.slot + (s.slot.ends_with("_pow") ? "_acc" : ""));
-    const Var state = b.state(name, DType::kF32, shape, s.initial);
+    const Var state =
+        b.state(name, DType::kF32, shape, s.initial, s.scalar ? ir::Placement() : info.placement);
     args.emplace_back(s.slot, state);
     dests.emplace_back(s.slot + "_out", state);
   }
@@ -151,79 +199,5 @@ void Optimizer::update(ir::Builder& b, const ParamGrad& pair, const Var& scale) 
     attrs.emplace("with_decay", ir::Floats{rule_.with_decay(info.name) ? 1.0 : 0.0});
   b.op(rule_.op, args, std::move(attrs), dests);
 }
-
-Sgd::Sgd(SgdOptions o) : Optimizer({"sgd"}, {o.lr, o.l1, o.l2, o.clip}) {}
-
-Momentum::Momentum(MomentumOptions o)
-    : Optimizer({"momentum", {{"mu", o.mu}, {"nesterov", o.nesterov}}, {{"velocity"}}},
-                {o.lr, o.l1, o.l2, o.clip}) {}
-
-Adam::Adam(AdamOptions o)
-    : Optimizer(
-          {"adam",
-           {{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}},
-           {{"moment1"}, {"moment2"}, {"beta1_pow", true, o.beta1}, {"beta2_pow", true, o.beta2}}},
-          {o.lr, o.l1, o.l2, o.clip}) {}
-
-Adamax::Adamax(AdamOptions o)
-    : Optimizer(
-          {"adamax",
-           {{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}},
-           {{"moment"}, {"inf_norm"}, {"beta1_pow", true, o.beta1}, {"beta2_pow", true, o.beta2}}},
-          {o.lr, o.l1, o.l2, o.clip}) {}
-
-AdamW::AdamW(AdamWOptions o)
-    : Optimizer(
-          {"adamw",
-           {{"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}, {"coeff", o.decay}},
-           {{"moment1"}, {"moment2"}, {"beta1_pow", true, o.beta1}, {"beta2_pow", true, o.beta2}},
-           o.with_decay},
-          {o.lr, 0, 0, o.clip}) {}
-
-Adagrad::Adagrad(AdagradOptions o)
-    : Optimizer({"adagrad", {{"epsilon", o.epsilon}}, {{"moment", false, o.initial}}},
-                {o.lr, o.l1, o.l2, o.clip}) {}
-
-RmsProp::RmsProp(RmsPropOptions o)
-    : Optimizer({"rmsprop",
-                 {{"rho", o.rho},
-                  {"epsilon", o.epsilon},
-                  {"momentum", o.momentum},
-                  {"centered", o.centered}},
-                 {{"mean_square"}, {"moment"}, {"mean_grad"}}},
-                {o.lr, o.l1, o.l2, o.clip}) {}
-
-Adadelta::Adadelta(AdadeltaOptions o)
-    : Optimizer({"adadelta",
-                 {{"rho", o.rho}, {"epsilon", o.epsilon}},
-                 {{"avg_squared_grad"}, {"avg_squared_update"}}},
-                {o.lr, o.l1, o.l2, o.clip}) {}
-
-Ftrl::Ftrl(FtrlOptions o)
-    : Optimizer({"ftrl",
-                 {{"shrink_l1", o.shrink_l1}, {"shrink_l2", o.shrink_l2}, {"lr_power", o.lr_power}},
-                 {{"squared"}, {"linear"}}},
-                {o.lr, 0, 0, o.clip}) {}
-
-LarsMomentum::LarsMomentum(LarsMomentumOptions o)
-    : Optimizer({"lars_momentum",
-                 {{"mu", o.mu},
-                  {"lars_coeff", o.lars_coeff},
-                  {"lars_weight_decay", o.lars_weight_decay},
-                  {"epsilon", o.epsilon}},
-                 {{"velocity"}},
-                 unless_contains(o.exclude)},
-                {o.lr, 0, 0, o.clip}) {}
-
-Lamb::Lamb(LambOptions o)
-    : Optimizer(
-          {"lamb",
-           {{"beta1", o.beta1},
-            {"beta2", o.beta2},
-            {"epsilon", o.epsilon},
-            {"weight_decay", o.weight_decay}},
-           {{"moment1"}, {"moment2"}, {"beta1_pow", true, o.beta1}, {"beta2_pow", true, o.beta2}},
-           unless_ends_with(o.exclude)},
-          {o.lr, 0, 0, o.clip}) {}
 
 }  // namespace fleetx::optim

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "fleetx/ir/rewriter.h"
+
 namespace fleetx::optim {
 namespace {
 
@@ -28,7 +30,11 @@ class Scalar {
   Scalar with(const char* op, const Scalar& other) const {
     return {*b_, b_->op(op, {{"x", v_}, {"y", other.v_}})};
   }
-  Var rate() const { return unary("cast", {{"dtype", DType::kF32}}).v_; }
+  Var rate() const {
+    Var rate = unary("cast", {{"dtype", DType::kF32}}).v_;
+    count_step(*b_);
+    return rate;
+  }
 
  private:
   Scalar(ir::Builder& b, Var v) : b_(&b), v_(std::move(v)) {}
@@ -55,6 +61,15 @@ Var constant_op(ir::Builder& b, DType dtype, double value) {
 
 }  // namespace
 
+void count_step(ir::Builder& b) {
+  const Var step = b.step();
+  const auto role = b.in_role(ir::Role::kUpdate);  // a program for testing does not count
+  ir::Rewriter rw(b.main());
+  for (auto op = rw.begin(); op != rw.end(); ++op)
+    if (op->writes(step.name())) return rw.move(op, rw.end());
+  b.op("increment", {{"x", step}}, {{"value", 1.0}}, {{"out", step}});
+}
+
 Var constant(ir::Builder& b, double lr) {
   const auto role = b.in_role(ir::Role::kUpdate);
   return constant_op(b, DType::kF32, lr);
@@ -62,9 +77,11 @@ Var constant(ir::Builder& b, double lr) {
 
 Var piecewise(ir::Builder& b, std::vector<int64_t> boundaries, std::vector<double> values) {
   const auto role = b.in_role(ir::Role::kUpdate);
-  return b.op("piecewise", {{"x", b.step()}},
-              {{"boundaries", ir::Floats(boundaries.begin(), boundaries.end())},
-               {"values", std::move(values)}});
+  Var rate = b.op("piecewise", {{"x", b.step()}},
+                  {{"boundaries", ir::Floats(boundaries.begin(), boundaries.end())},
+                   {"values", std::move(values)}});
+  count_step(b);
+  return rate;
 }
 
 Var exponential(ir::Builder& b, double lr, DecayOptions o) {

@@ -15,6 +15,10 @@ namespace fleetx::optim {
 
 using ir::Var;
 
+// The step counter goes up at the end of every run of the program, after all that has read it.
+// Schedules and optimizers call this: a schedule counts whether or not an optimizer uses it.
+void count_step(ir::Builder& b);
+
 Var constant(ir::Builder& b, double lr);
 
 // values[i] while step < boundaries[i], the last value afterwards.

@@ -50,75 +50,111 @@ class Squares {
   }
 };
 
-struct Named {
-  std::string op;
-  std::function<std::unique_ptr<Optimizer>()> make;
-  std::vector<std::string> states;
-};
-
-template <class T, class Options>
-std::function<std::unique_ptr<Optimizer>()> maker(Options o) {
-  return [o] { return std::make_unique<T>(o); };
-}
-
-const std::vector<Named>& all_optimizers() {
-  static const std::vector<Named> list = {
-      {"sgd", maker<Sgd>(SgdOptions{.lr = 0.1}), {}},
-      {"momentum", maker<Momentum>(MomentumOptions{.lr = 0.02}), {"a_velocity_0"}},
-      {"adam",
-       maker<Adam>(AdamOptions{.lr = 0.05}),
-       {"a_moment1_0", "a_moment2_0", "a_beta1_pow_acc_0", "a_beta2_pow_acc_0"}},
-      {"adamw", maker<AdamW>(AdamWOptions{.lr = 0.05}), {"a_moment1_0", "a_beta2_pow_acc_0"}},
-      {"adamax", maker<Adamax>(AdamOptions{.lr = 0.1}), {"a_moment_0", "a_inf_norm_0"}},
-      {"adagrad", maker<Adagrad>(AdagradOptions{.lr = 0.2}), {"a_moment_0"}},
-      {"rmsprop",
-       maker<RmsProp>(RmsPropOptions{.lr = 0.02, .centered = true}),
-       {"a_mean_square_0", "a_moment_0", "a_mean_grad_0"}},
-      {"adadelta",
-       maker<Adadelta>(AdadeltaOptions{.lr = 20.0}),
-       {"a_avg_squared_grad_0", "a_avg_squared_update_0"}},
-      {"ftrl", maker<Ftrl>(FtrlOptions{.lr = 0.5}), {"a_squared_0", "a_linear_0"}},
-      {"lars_momentum",
-       maker<LarsMomentum>(LarsMomentumOptions{.lr = 1.0, .lars_coeff = 0.02}),
-       {"a_velocity_0"}},
-      {"lamb",
-       maker<Lamb>(LambOptions{.lr = 0.05}),
-       {"a_moment1_0", "a_moment2_0", "a_beta1_pow_acc_0", "a_beta2_pow_acc_0"}},
-  };
-  return list;
+double loss_after(const OptimizerDef& def, double lr, int steps) {
+  Squares s;
+  make(def.op, {{"lr", lr}})->minimize(s.loss);
+  s.start();
+  double loss = 0;
+  for (int i = 0; i < steps; ++i) loss = s.run();
+  EXPECT_EQ(s.scope.get("@step@").item<int64_t>(), steps);
+  return loss;
 }
 
 TEST(Optimizer, EveryOneTrains) {
-  for (const Named& o : all_optimizers()) {
-    SCOPED_TRACE(o.op);
-    Squares s;
-    o.make()->minimize(s.loss);
-    s.start();
-    const double first = s.run();
-    double last = first;
-    for (int i = 0; i < 50; ++i) last = s.run();
-    EXPECT_LT(last, first / 4);
-    EXPECT_TRUE(std::isfinite(last));
-    EXPECT_EQ(s.scope.get("@step@").item<int64_t>(), 51);
+  for (const OptimizerDef* def : optimizer_defs()) {
+    SCOPED_TRACE(def->op);
+    double best = INFINITY;
+    for (const double lr : {0.05, 0.2, 1.0, 20.0}) best = std::min(best, loss_after(*def, lr, 50));
+    EXPECT_LT(best, loss_after(*def, 0.1, 1) / 4);
   }
 }
 
 TEST(Optimizer, EveryOneUpdatesEachParameterByItsOpAndStates) {
-  for (const Named& o : all_optimizers()) {
-    SCOPED_TRACE(o.op);
+  for (const OptimizerDef* def : optimizer_defs()) {
+    SCOPED_TRACE(def->op);
     Squares s;
-    o.make()->minimize(s.loss);
+    make(def->op)->minimize(s.loss);
     int updates = 0;
     for (const ir::Op& op : s.main.ops())
-      if (op.type() == o.op && op.role == ir::Role::kUpdate) ++updates;
+      if (op.type() == def->op && op.role == ir::Role::kUpdate) ++updates;
     EXPECT_EQ(updates, 2);
     EXPECT_TRUE(s.main.var("learning_rate_0").persistable);
-    for (const std::string& state : o.states) {
-      EXPECT_TRUE(s.main.var(state).persistable);
-      EXPECT_NE(s.startup.find(state), nullptr);
+    for (const StateDef& state : def->states) {
+      const std::string name = "a_" + state.slot + (state.scalar ? "_acc_0" : "_0");
+      EXPECT_TRUE(s.main.var(name).persistable);
+      EXPECT_NE(s.startup.find(name), nullptr);
     }
     EXPECT_EQ(ir::to_text(ir::parse_text(ir::to_text(s.main))), ir::to_text(s.main));
   }
+}
+
+// ---- by name ----
+
+std::string program_of(const std::unique_ptr<Optimizer>& o) {
+  Squares s;
+  o->minimize(s.loss, {}, std::source_location());
+  return ir::to_text(s.main) + ir::to_text(s.startup);
+}
+
+template <class O>
+std::string program_of(const typename O::Options& o) {
+  return program_of(std::unique_ptr<Optimizer>(std::make_unique<O>(o)));
+}
+
+TEST(MakeOptimizer, IsLikeTheClass) {
+  EXPECT_EQ(program_of(make("sgd")), program_of<Sgd>({}));
+  EXPECT_EQ(program_of(make("momentum", {{"lr", 1}, {"mu", 0.5}, {"nesterov", true}, {"l2", 0.1}})),
+            program_of<Momentum>({.lr = 1.0, .mu = 0.5, .nesterov = true, .l2 = 0.1}));
+  EXPECT_EQ(program_of(make("adam", {{"beta1", 0.8}}, {.clip = clip_by_norm(1)})),
+            program_of<Adam>({.beta1 = 0.8, .clip = clip_by_norm(1)}));
+  EXPECT_EQ(program_of(make("adagrad", {{"initial", 0.5}})), program_of<Adagrad>({.initial = 0.5}));
+  EXPECT_EQ(program_of(make("adamw", {{"decay", 0.2}, {"without_decay", ir::Strings{"a"}}})),
+            program_of<AdamW>(
+                {.decay = 0.2, .with_decay = [](const std::string& name) { return name != "a"; }}));
+  EXPECT_EQ(program_of(make("lamb", {{"exclude", ir::Strings{"b"}}})),
+            program_of<Lamb>({.exclude = {"b"}}));
+}
+
+TEST(MakeOptimizer, TakesASchedule) {
+  Squares s;
+  const auto sgd = make("sgd", {}, {.schedule = piecewise(s.b, {1}, {0.5, 0.25})});
+  sgd->minimize(s.loss);
+  s.start();
+  EXPECT_EQ(s.exe.run(s.main, s.scope, {}, {sgd->learning_rate().name()})[0].item<float>(), 0.5f);
+}
+
+TEST(MakeOptimizer, RefusesByName) {
+  const auto refuses = [](const char* name, const ir::Attrs& options,
+                          std::initializer_list<std::string_view> parts) {
+    expect_error(Error::Kind::kInvalidArgument, parts, [&] { make(name, options); });
+  };
+  refuses("adm", {}, {"no optimizer 'adm'", "did you mean", "'adam'"});
+  refuses("adam", {{"beta", 0.5}}, {"adam has no option 'beta'", "'beta1'"});
+  refuses("adam", {{"beta1", "high"}}, {"adam", "'beta1'", "float", "high"});
+  refuses("adam", {{"beta1", 1.5}}, {"adam", "beta1 must be in [0, 1), got 1.5"});
+  refuses("adam", {{"epsilon", 0.0}}, {"adam", "epsilon must be greater than 0, got 0"});
+  refuses("sgd", {{"lr", "fast"}}, {"sgd", "'lr'", "number"});
+  refuses("sgd", {{"without_decay", ir::Strings{"a"}}}, {"sgd has no option 'without_decay'"});
+}
+
+TEST(OptimizerDef, EveryOptionIsDocumented) {
+  for (const OptimizerDef* def : optimizer_defs()) {
+    EXPECT_FALSE(def->doc.empty()) << def->op;
+    for (const OptionDef& option : def->options)
+      EXPECT_FALSE(option.doc.empty()) << def->op << " " << option.name;
+    for (const AcceptedArgument& argument : def->accepted)
+      EXPECT_FALSE(argument.reason.empty()) << def->op << " " << argument.name;
+  }
+}
+
+TEST(OptimizerDef, RangesSayWhatTheyAllow) {
+  EXPECT_EQ(positive().text(), "greater than 0");
+  EXPECT_EQ(fraction().text(), "in [0, 1)");
+  EXPECT_TRUE(fraction().contains(0));
+  EXPECT_FALSE(fraction().contains(1));
+  EXPECT_FALSE(positive().contains(0));
+  EXPECT_FALSE(fraction().contains(NAN));
+  EXPECT_TRUE(Range{}.contains(-1e300));
 }
 
 TEST(Optimizer, PowersStartAtTheirBetas) {

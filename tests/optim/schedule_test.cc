@@ -165,6 +165,21 @@ TEST(Schedule, GoesOnFromASavedScope) {
   EXPECT_EQ(one.run(), two.run());
 }
 
+TEST(Schedule, CountsStepsWithoutAnOptimizer) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const Var first = piecewise(b, {1, 2}, {0.5, 0.25, 0.125});
+  const Var second = exponential(b, 1.0, {.steps = 1, .rate = 0.5});
+  runtime::Scope scope;
+  runtime::Executor exe;
+  exe.run(startup, scope);
+  for (const auto& [one, other] : {std::pair{0.5f, 1.0f}, {0.25f, 0.5f}, {0.125f, 0.25f}}) {
+    const auto rates = exe.run(main, scope, {}, {first.name(), second.name()});
+    EXPECT_FLOAT_EQ(rates[0].item<float>(), one);
+    EXPECT_FLOAT_EQ(rates[1].item<float>(), other);
+  }
+}
+
 TEST(Schedule, IsNotPartOfATestProgram) {
   const Training t([](ir::Builder& b) { return warm_up(cosine(b, 0.1, 5, 5), 3, 0.0, 0.1); });
   EXPECT_TRUE(ir::clone_for_test(t.main).ops().empty());
