@@ -7,9 +7,9 @@
 
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
-#include "fleetx/ops/labels.h"
+#include "fleetx/ops/lib/labels.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -84,4 +84,4 @@ FLEETX_OP(accuracy)
     .kernel<Accuracy>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "fleetx/comm/groups.h"
+#include "fleetx/kernel/group.h"
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -18,6 +18,11 @@ void infer(ir::Infer& c) {
   c.check(ranks >= 1, "ranks is ", ranks, "; must be at least 1");
   out.rows = out.rows < 0 ? -1 : out.rows * ranks;
   c.out("out") = out;
+}
+
+// At most: only the rows that are there travel.
+ir::Cost cost(const ir::Infer& c) {
+  return {.communication = ir::communication_of(c, ir::CommKind::kAllGather, "x")};
 }
 
 class AllGatherRows final : public kernel::Kernel {
@@ -36,6 +41,7 @@ class AllGatherRows final : public kernel::Kernel {
               " workers, the group has ", group_.size());
   }
 
+  void bind(const comm::Groups& groups) override { group_.bind(groups); }
   void run(const kernel::Run& r) override {
     const kernel::SparseRows x = r.rows(x_, rows_), out = r.rows(out_, ranks_ * rows_);
     auto* own = r.out<Size>(sizes_);
@@ -43,7 +49,7 @@ class AllGatherRows final : public kernel::Kernel {
     auto* ids = r.out<int64_t>(ids_);
     auto* values = r.out<float>(values_);
     *own = {*x.count, rows_};
-    group_.all_gather(own, all, 2, i64);
+    group_->all_gather(own, all, 2, i64);
     int64_t most = 0;
     for (int64_t rank = 0; rank < ranks_; ++rank) {
       most = std::max(most, all[rank].count);
@@ -51,8 +57,8 @@ class AllGatherRows final : public kernel::Kernel {
                 " ids, worker ", group_.rank(), " one with ", rows_,
                 "; all workers must feed batches of one size");
     }
-    group_.all_gather(x.ids, ids, most, i64);
-    group_.all_gather(x.values, values, most * width_, f32);
+    group_->all_gather(x.ids, ids, most, i64);
+    group_->all_gather(x.values, values, most * width_, f32);
 
     const float factor = 1.0f / static_cast<float>(ranks_);
     int64_t end = 0;
@@ -72,7 +78,7 @@ class AllGatherRows final : public kernel::Kernel {
     int64_t count, room;
   };
 
-  comm::Communicator& group_;
+  kernel::Group group_;
   int64_t ranks_, rows_, width_;
   kernel::Slot x_, out_, sizes_, ids_, values_;
 };
@@ -83,8 +89,10 @@ FLEETX_OP(all_gather_rows)
     .required_attr("group", ir::AttrType::kString)
     .required_attr("ranks", ir::AttrType::kInt)
     .infer(infer)
+    .cost(cost)
     .kernel<AllGatherRows>()
-    .side_effect();
+    .collective()
+    .uniform("out");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

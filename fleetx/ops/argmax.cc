@@ -2,9 +2,9 @@
 // ones, and the first NaN if there is one. out is x without the axis (size 1 with keepdim, and [1]
 // where nothing else is left); dtype i64 or i32. f32, f64, i32, i64. No gradient.
 #include "fleetx/base/threads.h"
-#include "fleetx/ops/copy_kernel.h"
+#include "fleetx/ops/lib/copy_kernel.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -92,4 +92,4 @@ const ir::RegisterOp argmax = arg("argmax", make<std::greater>);
 const ir::RegisterOp argmin = arg("argmin", make<std::less>);
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -4,7 +4,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) { c.out("out") = c.in("x"); }
@@ -36,4 +36,4 @@ FLEETX_OP(assign).input("x").output("out").infer(infer).grad(grad).kernel<Assign
     "out", "x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

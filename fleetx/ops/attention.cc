@@ -9,10 +9,10 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/gemm.h"
-#include "fleetx/ops/math.h"
+#include "fleetx/ops/lib/gemm.h"
+#include "fleetx/ops/lib/math.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 struct Sizes {
@@ -351,4 +351,4 @@ FLEETX_OP(attention_grad)
     .kernel<AttentionGrad>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -9,7 +9,7 @@
 // of s runs, their sum, and the number of runs: (s + 1) * (num_thresholds + 1) + 1 numbers.
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 int64_t state_size(int64_t thresholds, int64_t slide_steps) {
@@ -134,4 +134,4 @@ FLEETX_OP(auc)
     .kernel<Auc>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -10,11 +10,13 @@
 // The sign that relu saw is computed again from x: cheaper than reading out.
 // With a `group` the batch is that of all its ranks: sums over a channel, and M, are theirs
 // together; dscale and dbias stay those of this rank, to be averaged like all gradients.
-#include "fleetx/comm/groups.h"
-#include "fleetx/kernel/op.h"
-#include "fleetx/ops/normalize.h"
+#include <optional>
 
-namespace fleetx {
+#include "fleetx/kernel/group.h"
+#include "fleetx/kernel/op.h"
+#include "fleetx/ops/lib/normalize.h"
+
+namespace fleetx::ops {
 namespace {
 
 void check_per_channel(const ir::Infer& c, std::string_view slot) {
@@ -63,8 +65,18 @@ void grad(ir::Grad& g) {
     if (g.needs(slot)) g.set(slot, d[str("d", slot)]);
 }
 
+// What GroupSums gathers.
+ir::Communication exchanged(const ir::Infer& c, bool global) {
+  const auto group = c.attr<std::string>("group");
+  if (group.empty() || global) return {};
+  const auto channels = static_cast<double>(c.in("scale").shape.numel());
+  return {ir::CommKind::kAllGather, group, (2 * channels + 1) * sizeof(double)};
+}
+
 ir::Cost cost(const ir::Infer& c) {
-  return {.flops = 7.0 * static_cast<double>(c.in("x").shape.numel())};
+  const bool global = c.attr<bool>("is_test") || c.attr<bool>("use_global_stats");
+  return {.flops = 7.0 * static_cast<double>(c.in("x").shape.numel()),
+          .communication = exchanged(c, global)};
 }
 
 // Two numbers per channel of every rank of a group, and over how many values they were taken.
@@ -73,11 +85,14 @@ class GroupSums {
   GroupSums(kernel::Prepare& p, const Channels& c, bool wanted) : channels_(c.channels) {
     const auto name = p.attr<std::string>("group");
     if (!wanted || name.empty()) return;
-    group_ = &p.group(name);
+    group_ = p.group(name);
     own_ = p.scratch(static_cast<size_t>(size()) * 8);
     all_ = p.scratch(static_cast<size_t>(size() * group_->size()) * 8);
   }
-  explicit operator bool() const { return group_ != nullptr; }
+  explicit operator bool() const { return group_.has_value(); }
+  void bind(const comm::Groups& groups) {
+    if (group_) group_->bind(groups);
+  }
 
   // measure(channel, first, second) writes the numbers of this rank.
   template <class Measure>
@@ -85,7 +100,7 @@ class GroupSums {
     auto* own = r.out<double>(own_);
     for (int64_t c = 0; c < channels_; ++c) measure(c, own + 2 * c, own + 2 * c + 1);
     own[2 * channels_] = static_cast<double>(count);
-    group_->all_gather(own, r.out<double>(all_), size(), f64);
+    (*group_)->all_gather(own, r.out<double>(all_), size(), f64);
   }
   // body(first, second, count) for every rank, in order.
   template <class Body>
@@ -100,7 +115,7 @@ class GroupSums {
   int64_t size() const { return 2 * channels_ + 1; }
 
   int64_t channels_;
-  comm::Communicator* group_ = nullptr;
+  std::optional<kernel::Group> group_;
   kernel::Slot own_, all_;
 };
 
@@ -145,6 +160,7 @@ class BatchNorm final : public kernel::Kernel {
         coefficients_(p.scratch(static_cast<size_t>(3 * c_.padded()) * 4)),
         others_(p, c_, !global_) {}
 
+  void bind(const comm::Groups& groups) override { others_.bind(groups); }
   void run(const kernel::Run& r) override {
     // Channels of the padding get zero coefficients, so that out is zero there too.
     const int64_t padded = c_.padded();
@@ -242,7 +258,8 @@ void infer_grad(ir::Infer& c) {
 }
 
 ir::Cost cost_grad(const ir::Infer& c) {
-  return {.flops = 11.0 * static_cast<double>(c.in("x").shape.numel())};
+  return {.flops = 11.0 * static_cast<double>(c.in("x").shape.numel()),
+          .communication = exchanged(c, c.attr<bool>("use_global_stats"))};
 }
 
 class BatchNormGrad final : public kernel::Kernel {
@@ -266,6 +283,7 @@ class BatchNormGrad final : public kernel::Kernel {
         coefficients_(p.scratch(static_cast<size_t>(5 * c_.padded()) * 4)),
         others_(p, c_, !global_) {}
 
+  void bind(const comm::Groups& groups) override { others_.bind(groups); }
   void run(const kernel::Run& r) override { relu_ ? run_as<true>(r) : run_as<false>(r); }
   std::string_view implementation() const override { return "own:channels"; }
 
@@ -385,6 +403,11 @@ FLEETX_OP(batch_norm)
     .grad(grad)
     .cost(cost)
     .kernel<BatchNorm>()
+    .collective()
+    .uniform("mean_out")
+    .uniform("variance_out")
+    .uniform("saved_mean")
+    .uniform("saved_inv_std")
     .in_place("out", "x");
 
 FLEETX_OP(batch_norm_grad)
@@ -404,7 +427,8 @@ FLEETX_OP(batch_norm_grad)
     .infer(infer_grad)
     .cost(cost_grad)
     .kernel<BatchNormGrad>()
+    .collective()
     .in_place("dx", "dout");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -2,9 +2,9 @@
 // saved. Written by the pass `recompute_cheap`, so that the output need not be kept for backward.
 //   out = act((x - mean) * inv_std * scale + bias)
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/normalize.h"
+#include "fleetx/ops/lib/normalize.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -76,4 +76,4 @@ FLEETX_OP(batch_norm_again)
     .kernel<BatchNormAgain>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

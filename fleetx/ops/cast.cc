@@ -4,7 +4,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) { c.out("out") = {c.attr<DType>("dtype"), c.in("x").shape}; }
@@ -72,4 +72,4 @@ FLEETX_OP(cast)
     .kernel<CastKernel>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -4,7 +4,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -85,4 +85,4 @@ FLEETX_OP(check_finite)
     .kernel<CheckFiniteKernel>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

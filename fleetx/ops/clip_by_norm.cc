@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/blocks.h"
-#include "fleetx/ops/sparse_rows.h"
+#include "fleetx/ops/lib/blocks.h"
+#include "fleetx/ops/lib/sparse_rows.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void check_max_norm(const ir::Infer& c) {
@@ -128,4 +128,4 @@ FLEETX_OP(global_norm_scale)
     .in_place("out", "x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

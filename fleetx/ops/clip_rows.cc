@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/sparse_rows.h"
+#include "fleetx/ops/lib/sparse_rows.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -60,4 +60,4 @@ FLEETX_OP(clip_rows)
     .kernel<ClipRows>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

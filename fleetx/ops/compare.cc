@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/broadcast.h"
+#include "fleetx/ops/lib/broadcast.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer_compare(ir::Infer& c) {
@@ -106,4 +106,4 @@ FLEETX_OP(logical_not)
     .in_place("out", "x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

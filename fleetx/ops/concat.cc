@@ -1,9 +1,9 @@
 // concat: xs one after the other along an axis; all other dimensions are equal. Any dtype.
 // dxs = split(dout); concat_grad stands in where the lengths are not known before the plan.
-#include "fleetx/ops/copy_kernel.h"
-#include "fleetx/ops/pieces.h"
+#include "fleetx/ops/lib/copy_kernel.h"
+#include "fleetx/ops/lib/pieces.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -76,4 +76,4 @@ FLEETX_OP(concat_grad)
     });
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

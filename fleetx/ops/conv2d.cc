@@ -9,10 +9,10 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/channels.h"
-#include "fleetx/ops/own_convolution.h"
+#include "fleetx/ops/lib/channels.h"
+#include "fleetx/ops/lib/own_convolution.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -46,7 +46,7 @@ class Conv2d final : public kernel::Kernel {
   explicit Conv2d(kernel::Prepare& p) {
     const Convolution g = conv2d_geometry(p, p.out("out").shape);
     const ConvOptions options{.bias = p.has("bias"), .relu = p.attr<std::string>("act") == "relu"};
-    if ((way_ = own_way(p, ConvPass::kForward, g))) {
+    if ((way_ = own_way(p, {{ConvPass::kForward}}, g))) {
       own_ = way_->make(p, ConvPass::kForward, g, options);
       own_->bind(p.input("x", 0, way_->activations), p.input("w", 0, way_->weights),
                  p.output("out", 0, way_->activations), p.input("bias"));
@@ -94,13 +94,19 @@ class Conv2dGrad final : public kernel::Kernel {
     const Convolution g = conv2d_geometry(p, p.in("dout").shape);
     if (!p.has_out("dx")) p.input_as_is("w");  // what is not read may stay as it is
     if (!p.has_out("dw") && !p.has_out("dbias")) p.input_as_is("x");
-    way_ = own_way(p, ConvPass::kWeights, g);
+    std::vector<ConvPass> passes;
+    if (p.has_out("dw") || p.has_out("dbias")) passes.push_back(ConvPass::kWeights);
+    if (p.has_out("dx")) passes.push_back(ConvPass::kData);
+    if (passes.empty()) return;
+    way_ = own_way(p, passes, g);
     way_ ? prepare_own(p, g) : prepare_onednn(p, g);
+    implementation_ = way_ ? std::string(way_->name) : onednn::names_of(weights_, "dx", data_);
   }
 
   void run(const kernel::Run& r) override {
     if (masked_) mask(r);
     if (pack_) pack_.run(r);
+    if (turn_) turn_.run(r);
     if (data_) data_.run(r);
     if (weights_) weights_.run(r);
     if (own_data_) own_data_->run(r);
@@ -109,32 +115,30 @@ class Conv2dGrad final : public kernel::Kernel {
       channel_sums(*channels_, r.in<float>(masked_ ? masked_ : dout_), r.out<float>(partial_),
                    r.out<float>(dbias_));
   }
-  std::string_view implementation() const override {
-    if (way_) return way_->name;
-    return weights_ ? weights_.implementation() : data_.implementation();
-  }
+  std::string_view implementation() const override { return implementation_; }
 
  private:
   void prepare_onednn(kernel::Prepare& p, const Convolution& g) {
-    std::optional<Layout> dst;  // both computations read dout in one layout
     std::optional<ConvChoice> weights, data;
-    if (p.has_out("dw") || p.has_out("dbias")) {
+    if (p.has_out("dw") || p.has_out("dbias"))
       weights = choose(p, ConvPass::kWeights, g, conv2d_wishes(p), {.bias = p.has_out("dbias")});
-      dst = weights->dst;
-    }
     if (p.has_out("dx")) {
-      data = choose(p, ConvPass::kData, g, conv2d_wishes(p, dst));
-      dst = data->dst;
+      // Both read dout in one layout, unless it would make this one slow.
+      data = choose(p, ConvPass::kData, g,
+                    conv2d_wishes(p, weights ? std::optional(weights->dst) : std::nullopt));
+      if (weights && data->share < kSlow) {
+        ConvChoice alone = choose(p, ConvPass::kData, g, conv2d_wishes(p));
+        if (alone.share > 2 * data->share) data = std::move(alone);
+      }
     }
-    if (!dst) return;  // nothing asked for
-    const kernel::Slot dout = gradient(p, g, *dst);
+    const kernel::Slot dout = gradient(p, g, weights ? weights->dst : data->dst);
     // One after the other, they use the same memory.
     const kernel::Slot scratch =
         onednn::scratch_for(p, {data ? data->pd.scratchpad_desc().get_size() : 0,
                                 weights ? weights->pd.scratchpad_desc().get_size() : 0});
     if (data) {
-      data_ = onednn::Primitive(data->pd, scratch);
-      data_.arg(DNNL_ARG_DIFF_DST, dout, data->dst_md)
+      data_ = onednn::Primitive(p, data->pd, scratch);
+      data_.arg(DNNL_ARG_DIFF_DST, weights ? turned(p, dout, *weights, *data) : dout, data->dst_md)
           .arg(DNNL_ARG_WEIGHTS, packed_weights(p, g, *data), data->weights_md)
           .arg(DNNL_ARG_DIFF_SRC, p.output("dx", 0, data->src), data->src_md);
     }
@@ -142,13 +146,22 @@ class Conv2dGrad final : public kernel::Kernel {
       // Where only dbias is wanted, dw goes nowhere.
       const kernel::Slot dw = p.has_out("dw") ? p.output("dw", 0, weights->weights)
                                               : p.scratch(weights->weights_md.get_size());
-      weights_ = onednn::Primitive(weights->pd, scratch);
+      weights_ = onednn::Primitive(p, weights->pd, scratch);
       weights_.arg(DNNL_ARG_SRC, p.input("x", 0, weights->src), weights->src_md)
           .arg(DNNL_ARG_DIFF_DST, dout, weights->dst_md)
           .arg(DNNL_ARG_DIFF_WEIGHTS, dw, weights->weights_md)
           .arg(DNNL_ARG_DIFF_BIAS, p.output("dbias"),
                weights->pd.query_md(dnnl::query::diff_weights_md, 1));
     }
+  }
+
+  // dout as the gradient of x reads it.
+  kernel::Slot turned(kernel::Prepare& p, kernel::Slot dout, const ConvChoice& weights,
+                      const ConvChoice& data) {
+    if (weights.dst == data.dst) return dout;
+    const kernel::Slot copy = p.scratch(data.dst_md.get_size());
+    turn_ = onednn::reorder(p, dout, weights.dst_md, copy, data.dst_md);
+    return copy;
   }
 
   // The weights stand as forward reads them, vectors of outputs; dx wants vectors of inputs. Like
@@ -158,10 +171,7 @@ class Conv2dGrad final : public kernel::Kernel {
     const auto from = weights_desc(g, stands);
     if (stands == data.weights || !from) return p.input("w", 0, data.weights);
     const kernel::Slot packed = p.scratch(data.weights_md.get_size());
-    pack_ = onednn::Primitive(
-        p, dnnl::reorder::primitive_desc(onednn::engine(), *from, onednn::engine(), data.weights_md,
-                                         onednn::attributes()));
-    pack_.arg(DNNL_ARG_FROM, p.input_as_is("w"), *from).arg(DNNL_ARG_TO, packed, data.weights_md);
+    pack_ = onednn::reorder(p, p.input_as_is("w"), *from, packed, data.weights_md);
     return packed;
   }
 
@@ -206,7 +216,8 @@ class Conv2dGrad final : public kernel::Kernel {
     });
   }
 
-  onednn::Primitive pack_, data_, weights_;
+  onednn::Primitive pack_, turn_, data_, weights_;
+  std::string implementation_;
   const OwnWay* way_ = nullptr;
   std::unique_ptr<OwnConvolution> own_data_, own_weights_;
   std::optional<Channels> channels_;
@@ -247,4 +258,4 @@ FLEETX_OP(conv2d_grad)
     .kernel<Conv2dGrad>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

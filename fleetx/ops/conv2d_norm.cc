@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/channels.h"
-#include "fleetx/ops/own_convolution.h"
+#include "fleetx/ops/lib/channels.h"
+#include "fleetx/ops/lib/own_convolution.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 constexpr const char* kPerChannel[] = {"scale", "bias", "mean", "variance"};
@@ -41,7 +41,7 @@ class Conv2dNorm final : public kernel::Kernel {
         mean_(p.input("mean")),
         variance_(p.input("variance")) {
     const Convolution g = conv2d_geometry(p, p.out("out").shape);
-    way_ = own_way(p, ConvPass::kForward, g);
+    way_ = own_way(p, {{ConvPass::kForward}}, g);
     way_ ? prepare_own(p, g) : prepare_onednn(p, g);
   }
 
@@ -161,4 +161,4 @@ FLEETX_OP(conv2d_norm)
     .kernel<Conv2dNorm>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

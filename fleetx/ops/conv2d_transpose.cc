@@ -5,10 +5,10 @@
 // As it is the gradient of a convolution from out to x, its forward is that convolution's backward
 // to the data, and its own gradients are a convolution (dx) and its backward to the weights (dw).
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/channels.h"
-#include "fleetx/ops/convolution.h"
+#include "fleetx/ops/lib/channels.h"
+#include "fleetx/ops/lib/own_convolution.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 Convolution geometry(const ir::Infer& c) {
@@ -32,7 +32,7 @@ Convolution geometry(const kernel::Prepare& p, const Shape& out) {
   g.src = out;
   g.weights = p.in("w").shape;
   g.dst = p.in("x").shape;
-  return g;
+  return with_rows(g);
 }
 
 void check(const ir::Infer& c) {
@@ -81,21 +81,30 @@ std::vector<ConvLayouts> wishes(const kernel::Prepare& p, std::optional<Layout> 
 class Conv2dTranspose final : public kernel::Kernel {
  public:
   explicit Conv2dTranspose(kernel::Prepare& p) {
-    const Shape& out = p.out("out").shape;
-    const ConvChoice c = choose(p, ConvPass::kData, geometry(p, out), wishes(p));
-    channels_ = Channels::of(out, c.src);
-    FLEETX_CHECK(channels_, "layout ", c.src, " of out");
-    conv_ = onednn::Primitive(p, c.pd);
-    out_ = p.output("out", 0, c.src);
-    conv_.arg(DNNL_ARG_DIFF_DST, p.input("x", 0, c.dst), c.dst_md)
-        .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, c.weights), c.weights_md)
-        .arg(DNNL_ARG_DIFF_SRC, out_, c.src_md);
+    const Convolution g = geometry(p, p.out("out").shape);
+    Layout layout;
+    if ((way_ = plane_way(p, {{ConvPass::kData}}, g))) {
+      layout = way_->activations;
+      out_ = p.output("out", 0, layout);
+      own_ = way_->make(p, ConvPass::kData, g, {});
+      own_->bind(out_, p.input("w", 0, way_->weights), p.input("x", 0, layout));
+    } else {
+      const ConvChoice c = choose(p, ConvPass::kData, g, wishes(p));
+      layout = c.src;
+      out_ = p.output("out", 0, layout);
+      conv_ = onednn::Primitive(p, c.pd);
+      conv_.arg(DNNL_ARG_DIFF_DST, p.input("x", 0, c.dst), c.dst_md)
+          .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, c.weights), c.weights_md)
+          .arg(DNNL_ARG_DIFF_SRC, out_, c.src_md);
+    }
+    channels_ = Channels::of(g.src, layout);
+    FLEETX_CHECK(channels_, "layout ", layout, " of out");
     bias_ = p.input("bias");
     if (bias_) padded_bias_ = p.scratch(static_cast<size_t>(channels_->padded()) * sizeof(float));
   }
 
   void run(const kernel::Run& r) override {
-    conv_.run(r);
+    own_ ? own_->run(r) : conv_.run(r);
     if (!bias_) return;
     float *bias = r.out<float>(padded_bias_), *out = r.out<float>(out_);
     std::fill(bias, bias + channels_->padded(), 0.0f);
@@ -105,10 +114,14 @@ class Conv2dTranspose final : public kernel::Kernel {
       map_strip(s, lanes, [=](int64_t i, int l) { out[i] += b[l]; });
     });
   }
-  std::string_view implementation() const override { return conv_.implementation(); }
+  std::string_view implementation() const override {
+    return way_ ? way_->name : conv_.implementation();
+  }
 
  private:
   onednn::Primitive conv_;
+  const OwnWay* way_ = nullptr;
+  std::unique_ptr<OwnConvolution> own_;
   std::optional<Channels> channels_;
   kernel::Slot out_, bias_, padded_bias_;
 };
@@ -132,35 +145,13 @@ class Conv2dTransposeGrad final : public kernel::Kernel {
  public:
   explicit Conv2dTransposeGrad(kernel::Prepare& p) {
     const Convolution g = geometry(p, p.in("dout").shape);
-    std::optional<Layout> layout;  // all computations read dout in one layout
-    std::optional<ConvChoice> weights, data;
-    if (p.has_out("dw")) {
-      weights = choose(p, ConvPass::kWeights, g, wishes(p));
-      layout = weights->src;
-    }
-    if (p.has_out("dx")) {
-      data = choose(p, ConvPass::kForward, g, wishes(p, layout));
-      layout = data->src;
-    }
-    channels_ = Channels::of(g.src, layout.value_or(Layout::plain()));
-    FLEETX_CHECK(channels_, "layout ", *layout, " of dout");
-    dout_ = p.input("dout", 0, layout.value_or(Layout::plain()));
-    if (data) {
-      data_ = onednn::Primitive(p, data->pd);
-      data_.arg(DNNL_ARG_SRC, dout_, data->src_md)
-          .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, data->weights), data->weights_md)
-          .arg(DNNL_ARG_DST, p.output("dx", 0, data->dst), data->dst_md);
-    } else {
-      p.input_as_is("w");
-    }
-    if (weights) {
-      weights_ = onednn::Primitive(p, weights->pd);
-      weights_.arg(DNNL_ARG_SRC, dout_, weights->src_md)
-          .arg(DNNL_ARG_DIFF_DST, p.input("x", 0, weights->dst), weights->dst_md)
-          .arg(DNNL_ARG_DIFF_WEIGHTS, p.output("dw", 0, weights->weights), weights->weights_md);
-    } else {
-      p.input_as_is("x");
-    }
+    if (!p.has_out("dx")) p.input_as_is("w");  // what is not read may stay as it is
+    if (!p.has_out("dw")) p.input_as_is("x");
+    std::vector<ConvPass> passes;
+    if (p.has_out("dw")) passes.push_back(ConvPass::kWeights);
+    if (p.has_out("dx")) passes.push_back(ConvPass::kForward);
+    way_ = plane_way(p, passes, g);
+    way_ ? prepare_own(p, g) : prepare_onednn(p, g);
     dbias_ = p.output("dbias");
     if (dbias_)
       partial_ = p.scratch(static_cast<size_t>(Strips(*channels_).pieces() * channels_->padded()) *
@@ -168,17 +159,73 @@ class Conv2dTransposeGrad final : public kernel::Kernel {
   }
 
   void run(const kernel::Run& r) override {
+    if (turn_) turn_.run(r);
     if (data_) data_.run(r);
     if (weights_) weights_.run(r);
+    if (own_data_) own_data_->run(r);
+    if (own_weights_) own_weights_->run(r);
     if (dbias_)
       channel_sums(*channels_, r.in<float>(dout_), r.out<float>(partial_), r.out<float>(dbias_));
   }
-  std::string_view implementation() const override {
-    return weights_ ? weights_.implementation() : data_ ? data_.implementation() : "own:channels";
-  }
+  std::string_view implementation() const override { return implementation_; }
 
  private:
-  onednn::Primitive data_, weights_;
+  void prepare_own(kernel::Prepare& p, const Convolution& g) {
+    dout_ = p.input("dout", 0, way_->activations);
+    channels_ = Channels::of(g.src, way_->activations);
+    implementation_ = way_->name;
+    if (p.has_out("dx")) {
+      own_data_ = way_->make(p, ConvPass::kForward, g, {});
+      own_data_->bind(dout_, p.input("w", 0, way_->weights), p.output("dx", 0, way_->activations));
+    }
+    if (p.has_out("dw")) {
+      own_weights_ = way_->make(p, ConvPass::kWeights, g, {});
+      own_weights_->bind(dout_, p.output("dw", 0, way_->weights),
+                         p.input("x", 0, way_->activations));
+    }
+  }
+
+  void prepare_onednn(kernel::Prepare& p, const Convolution& g) {
+    std::optional<ConvChoice> weights, data;
+    if (p.has_out("dw")) weights = choose(p, ConvPass::kWeights, g, wishes(p));
+    if (p.has_out("dx")) {
+      // Both read dout in one layout, unless it would make this one slow.
+      data = choose(p, ConvPass::kForward, g,
+                    wishes(p, weights ? std::optional(weights->src) : std::nullopt));
+      if (weights && data->share < kSlow) {
+        ConvChoice alone = choose(p, ConvPass::kForward, g, wishes(p));
+        if (alone.share > 2 * data->share) data = std::move(alone);
+      }
+    }
+    const Layout layout = weights ? weights->src : data ? data->src : Layout::plain();
+    channels_ = Channels::of(g.src, layout);
+    FLEETX_CHECK(channels_, "layout ", layout, " of dout");
+    dout_ = p.input("dout", 0, layout);
+    if (data) {
+      kernel::Slot dout = dout_;
+      if (data->src != layout) {
+        dout = p.scratch(data->src_md.get_size());
+        turn_ = onednn::reorder(p, dout_, weights->src_md, dout, data->src_md);
+      }
+      data_ = onednn::Primitive(p, data->pd);
+      data_.arg(DNNL_ARG_SRC, dout, data->src_md)
+          .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, data->weights), data->weights_md)
+          .arg(DNNL_ARG_DST, p.output("dx", 0, data->dst), data->dst_md);
+    }
+    if (weights) {
+      weights_ = onednn::Primitive(p, weights->pd);
+      weights_.arg(DNNL_ARG_SRC, dout_, weights->src_md)
+          .arg(DNNL_ARG_DIFF_DST, p.input("x", 0, weights->dst), weights->dst_md)
+          .arg(DNNL_ARG_DIFF_WEIGHTS, p.output("dw", 0, weights->weights), weights->weights_md);
+    }
+    implementation_ =
+        weights || data ? onednn::names_of(weights_, "dx", data_) : std::string("own:channels");
+  }
+
+  onednn::Primitive turn_, data_, weights_;
+  const OwnWay* way_ = nullptr;
+  std::unique_ptr<OwnConvolution> own_data_, own_weights_;
+  std::string implementation_;
   std::optional<Channels> channels_;
   kernel::Slot dout_, dbias_, partial_;
 };
@@ -215,4 +262,4 @@ FLEETX_OP(conv2d_transpose_grad)
     .kernel<Conv2dTransposeGrad>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

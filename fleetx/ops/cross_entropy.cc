@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "fleetx/base/threads.h"
-#include "fleetx/ops/labels.h"
+#include "fleetx/ops/lib/labels.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 constexpr float kTiny = std::numeric_limits<float>::min();
@@ -115,4 +115,4 @@ const ir::RegisterOp register_cross_entropy_grad = ops::class_loss("cross_entrop
                                                        .kernel<Backward>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -1,9 +1,9 @@
 // cumsum: out[i] = x[0] + .. + x[i] along an axis; exclusive: without x[i]; reverse: from the end.
 // dx = cumsum(dout) in the other direction. f32, f64, i32, i64.
 #include "fleetx/base/threads.h"
-#include "fleetx/ops/copy_kernel.h"
+#include "fleetx/ops/lib/copy_kernel.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -78,4 +78,4 @@ FLEETX_OP(cumsum)
     .in_place("out", "x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -1,9 +1,10 @@
 // dropout: each element is kept with probability 1 - p; mask (u8) says which.
 //   mode="upscale_in_train"     training: out = x * mask / (1 - p),   test: out = x
 //   mode="downscale_in_infer"   training: out = x * mask,             test: out = x * (1 - p)
-// Element i is kept or not by number rank * numel + i of the random stream (seed, name of out,
-// step), so `rank` workers with equal shares of a batch draw what one worker draws for the whole of
-// it, and a recomputed dropout draws the same again. In a test mask is all ones.
+// Element i is kept or not by number place * numel + i of the random stream (seed, name of out,
+// step), where place is that of this rank among those that share the batch along `axes` of the
+// mesh: ranks with equal shares of a batch draw what one draws for the whole of it, and a
+// recomputed dropout draws the same again. In a test mask is all ones.
 //
 // dropout_grad: dx = dout * mask (* 1 / (1 - p)); x is not kept.
 #include <array>
@@ -13,7 +14,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 bool upscales(const ir::Op& op) { return op.attr<std::string>("mode") == "upscale_in_train"; }
@@ -26,7 +27,6 @@ void infer(ir::Infer& c) {
   const auto mode = c.attr<std::string>("mode");
   c.check(mode == "upscale_in_train" || mode == "downscale_in_infer", "mode is \"", mode,
           "\"; expected \"upscale_in_train\" or \"downscale_in_infer\"");
-  c.check(c.attr<int64_t>("rank") >= 0, "rank is ", c.attr<int64_t>("rank"));
   if (c.has("step"))
     c.check(c.in("step").dtype == i64 && c.in("step").shape.numel() == 1, c.show("step"),
             "; expected i64[1]");
@@ -65,7 +65,8 @@ class DropoutKernel final : public kernel::Kernel {
         // 24 random bits below this drop the element.
         threshold_(static_cast<int32_t>(std::lround(p.attr<double>("p") * 0x1p24))),
         scale_(kept_scale(p)),
-        first_(static_cast<uint64_t>(p.attr<int64_t>("rank") * p.in("x").numel())),
+        first_(
+            static_cast<uint64_t>(p.place_along(p.attr<ir::Strings>("axes")) * p.in("x").numel())),
         x_(p.input("x")),
         step_(p.input("step")),
         out_(p.output("out")),
@@ -205,11 +206,10 @@ FLEETX_OP(dropout)
     .attr("is_test", false)
     .attr("mode", "upscale_in_train")
     .attr("seed", 0)
-    .attr("rank", 0)
     .infer(infer)
     .grad(grad)
     .kernel(make)
-    .random()
+    .draws_per_sample()
     .in_place("out", "x");
 
 FLEETX_OP(dropout_grad)
@@ -223,4 +223,4 @@ FLEETX_OP(dropout_grad)
     .in_place("dx", "dout");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

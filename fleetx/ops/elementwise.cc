@@ -13,10 +13,10 @@
 #include <cmath>
 
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/broadcast.h"
-#include "fleetx/ops/element_loop.h"
+#include "fleetx/ops/lib/broadcast.h"
+#include "fleetx/ops/lib/element_loop.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 // Dividing the smallest integer by -1 overflows and traps, as dividing by 0 does.
@@ -314,4 +314,4 @@ const RegisterLoop loops[] = {
 };
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

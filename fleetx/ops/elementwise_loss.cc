@@ -12,9 +12,9 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/math.h"
+#include "fleetx/ops/lib/math.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 // A formula has value(x, y), dx(x, y), dy(x, y), and says whether value(0, 0) is 0, so that padding
@@ -228,4 +228,4 @@ const RegisterLoss<SigmoidCrossEntropy> sigmoid_cross_entropy("sigmoid_cross_ent
                                                                {"normalize", false}});
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

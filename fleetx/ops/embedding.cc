@@ -2,11 +2,11 @@
 //   out.shape = ids.shape + [D] for w [V,D].
 // dw[ids[i]] += dout[i], in order of i; padding adds nothing. sparse=true: dw is sparse rows, one
 // per id that is not padding, so that neither time nor memory depends on V.
-#include "fleetx/ops/rows.h"
-#include "fleetx/ops/sparse_rows.h"
-#include "fleetx/ops/strided_copy.h"
+#include "fleetx/ops/lib/rows.h"
+#include "fleetx/ops/lib/sparse_rows.h"
+#include "fleetx/ops/lib/strided_copy.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -180,4 +180,4 @@ FLEETX_OP(embedding_grad)
     .kernel(make_grad);
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -5,9 +5,9 @@
 // Any dtype; gradients f32 and f64.
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
-#include "fleetx/ops/copy_kernel.h"
+#include "fleetx/ops/lib/copy_kernel.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer_expand(ir::Infer& c) {
@@ -183,4 +183,4 @@ FLEETX_OP(tile_grad)
     .kernel(make_tile_grad);
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -17,12 +17,12 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/element_loop.h"
-#include "fleetx/ops/gemm.h"
-#include "fleetx/ops/pieces.h"
-#include "fleetx/ops/strided_copy.h"
+#include "fleetx/ops/lib/element_loop.h"
+#include "fleetx/ops/lib/gemm.h"
+#include "fleetx/ops/lib/pieces.h"
+#include "fleetx/ops/lib/strided_copy.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 struct Sizes {
@@ -429,4 +429,4 @@ FLEETX_OP(fc_group_grad)
     .in_place("dx", "addend");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

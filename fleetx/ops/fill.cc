@@ -9,9 +9,9 @@
 #include <cmath>
 
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/strided_copy.h"
+#include "fleetx/ops/lib/strided_copy.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 Shape given_shape(const ir::Infer& c) {
@@ -166,4 +166,4 @@ FLEETX_OP(arange)
     .kernel<ArangeKernel>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -1,7 +1,7 @@
 // flip: x with the order of entries reversed on the given axes. Any dtype. dx = flip(dout).
-#include "fleetx/ops/copy_kernel.h"
+#include "fleetx/ops/lib/copy_kernel.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -39,4 +39,4 @@ FLEETX_OP(flip)
     .kernel(make);
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -22,9 +22,9 @@
 
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/element_loop.h"
+#include "fleetx/ops/lib/element_loop.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 struct Operand {
@@ -261,4 +261,4 @@ FLEETX_OP(fused_elementwise)
     .in_place("outs", "xs");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -5,11 +5,11 @@
 //   out.shape = index.shape[:-1] + x.shape[k:];   dx[index[i]] += dout[i].
 // Forward any dtype, gradients f32 and f64. The gradients take the size of x from attributes;
 // where it is not known before the plan they look at the shape of x.
-#include "fleetx/ops/copy_kernel.h"
-#include "fleetx/ops/rows.h"
-#include "fleetx/ops/sparse_rows.h"
+#include "fleetx/ops/lib/copy_kernel.h"
+#include "fleetx/ops/lib/rows.h"
+#include "fleetx/ops/lib/sparse_rows.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer_gather(ir::Infer& c) {
@@ -269,4 +269,4 @@ FLEETX_OP(gather_nd_grad)
     .shape_only("x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -1,7 +1,7 @@
 // increment: out = x + value. Used in place on counters (out is the variable x). No gradient.
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -45,4 +45,4 @@ FLEETX_OP(increment)
     .in_place("out", "x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -11,7 +11,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 int axis_of(const ir::Infer& c) {
@@ -244,4 +244,4 @@ FLEETX_OP(layer_norm_grad)
     .in_place("dx", "dout");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

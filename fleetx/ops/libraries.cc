@@ -4,7 +4,7 @@
 
 #include "fleetx/base/error.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 std::string onednn_version() {
@@ -16,4 +16,4 @@ const RegisterLibrary onednn({"oneDNN", onednn_version(),
                               "convolution, matmul, pooling, normalization"});
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -1,9 +1,9 @@
 // masked_fill: out = value where mask is true, else x. mask (bool) has the shape of x, or fewer
 // dimensions or ones where it is repeated. Any dtype. dx = dout, zero where mask is true.
 #include "fleetx/base/threads.h"
-#include "fleetx/ops/copy_kernel.h"
+#include "fleetx/ops/lib/copy_kernel.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -88,4 +88,4 @@ FLEETX_OP(masked_fill)
     .in_place("out", "x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -5,10 +5,10 @@
 // With a = x and b = y after transposing: da = alpha * dout * b^T, db = alpha * a^T * dout, summed
 // over the dimensions that were broadcast. Both are matmuls again, which read x, y and dout.
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/gemm.h"
-#include "fleetx/ops/onednn.h"
+#include "fleetx/ops/lib/gemm.h"
+#include "fleetx/ops/lib/onednn.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 // The problem with every operand a stack of matrices.
@@ -230,4 +230,4 @@ FLEETX_OP(matmul)
     .kernel(make);
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -1,9 +1,9 @@
 // one_hot: out[.., j] = 1 where j == x[..], else 0; out.shape = x.shape + [depth]. An id outside
 // [0, depth) is an error. No gradient.
-#include "fleetx/ops/rows.h"
-#include "fleetx/ops/strided_copy.h"
+#include "fleetx/ops/lib/rows.h"
+#include "fleetx/ops/lib/strided_copy.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -51,4 +51,4 @@ FLEETX_OP(one_hot)
     .kernel<OneHotKernel>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

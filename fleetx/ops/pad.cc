@@ -6,9 +6,9 @@
 
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
-#include "fleetx/ops/copy_kernel.h"
+#include "fleetx/ops/lib/copy_kernel.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -235,4 +235,4 @@ FLEETX_OP(pad_grad)
     .kernel(make_grad);
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -4,7 +4,7 @@
 
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -58,4 +58,4 @@ FLEETX_OP(piecewise)
     .kernel(make);
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -8,9 +8,9 @@
 // The gradient of max goes to the first largest place of a window, that of avg to all alike; both
 // are found again from x and out, so the forward keeps no indices.
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/channels.h"
+#include "fleetx/ops/lib/channels.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 // The windows along height or width: places [begin, end) inside the image, and what an average
@@ -284,4 +284,4 @@ const ir::RegisterOp register_pool2d_grad = pooling("pool2d_grad")
                                                 .kernel<Pool2dGrad>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -9,7 +9,7 @@
 
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) { c.out("out") = c.in("x"); }
@@ -76,4 +76,4 @@ FLEETX_OP(print)
     .in_place("out", "x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

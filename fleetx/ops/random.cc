@@ -11,9 +11,9 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/math.h"
+#include "fleetx/ops/lib/math.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 // Without the unsigned conversion that only AVX-512 has; rounds once.
@@ -197,4 +197,4 @@ const ir::RegisterOp ops[] = {
 };
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

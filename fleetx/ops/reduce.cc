@@ -11,10 +11,10 @@
 #include <limits>
 
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/broadcast.h"
-#include "fleetx/ops/reduction.h"
+#include "fleetx/ops/lib/broadcast.h"
+#include "fleetx/ops/lib/reduction.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 template <class T>
@@ -422,4 +422,4 @@ FLEETX_OP(sum_to_grad)
     .shape_only("x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

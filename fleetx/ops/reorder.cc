@@ -1,9 +1,9 @@
 // Not an op: the kernel by which the plan copies a tensor from one layout to another.
 #include "fleetx/kernel/reorder.h"
 
-#include "fleetx/ops/onednn.h"
+#include "fleetx/ops/lib/onednn.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 class Reorder final : public kernel::Kernel {
@@ -48,4 +48,4 @@ std::unique_ptr<kernel::Kernel> make(const kernel::Desc& from, const kernel::Des
 const kernel::RegisterReorder registration(make);
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

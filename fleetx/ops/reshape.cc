@@ -1,5 +1,7 @@
 // The same elements in the same order under another shape:
 //   reshape       shape: 0 keeps the dimension at that place, one -1 takes what is left
+//   reshape_by    as reshape, but `shape` may name lengths of other variables: -2 - i is the length
+//                 along axes[i] of lengths[i]
 //   reshape_like  the shape of `like`
 //   flatten       [d0*..*d(axis-1), d(axis)*..]
 //   flatten_range dimensions start..stop (both included) become one
@@ -9,14 +11,16 @@
 #include <cstring>
 
 #include "fleetx/base/threads.h"
-#include "fleetx/ops/copy_kernel.h"
+#include "fleetx/ir/example.h"
+#include "fleetx/ops/lib/copy_kernel.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
-void infer_reshape(ir::Infer& c) {
+// `unknown`: stands for a length of `shape` that is taken from another variable and known only when
+// the op runs (-1: none is). What is left for -1 is then as unknown.
+void resolve_shape(ir::Infer& c, Shape shape, int64_t unknown = -1) {
   const ir::TensorType& x = c.in("x");
-  Shape shape = c.attr<Shape>("shape");
   int rest = -1;
   int64_t given = 1;
   for (int d = 0; d < shape.rank(); ++d) {
@@ -35,9 +39,31 @@ void infer_reshape(ir::Infer& c) {
   }
   const int64_t total = x.shape.numel();
   if (rest >= 0) shape[rest] = given == 0 ? 0 : total / given;
+  if (rest >= 0 && unknown >= 0) shape[rest] = unknown;
   c.check(c.by_example() || shape.numel() == total, c.show("x"), " with ", total,
           " elements; cannot become ", c.attr<Shape>("shape"));
   c.out("out") = {x.dtype, shape, ir::VarKind::kDense, -1};
+}
+
+void infer_reshape(ir::Infer& c) { resolve_shape(c, c.attr<Shape>("shape")); }
+
+void infer_reshape_by(ir::Infer& c) {
+  auto shape = c.attr<Shape>("shape");
+  const auto axes = c.attr<ir::Ints>("axes");
+  c.check(axes.size() == c.count("lengths"), "axes has ", axes.size(), " entries for ",
+          c.count("lengths"), " lengths");
+  int64_t unknown = -1;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (shape[d] >= -1) continue;
+    const auto i = static_cast<size_t>(-2 - shape[d]);
+    c.check(i < axes.size(), "shape ", shape, " names length ", i, " of ", axes.size());
+    const Shape& other = c.in("lengths", i).shape;
+    const int axis = normalize_axis(axes[i], other.rank());
+    c.check(axis >= 0 && axis < other.rank(), c.show("lengths", i), "; it has no axis ", axes[i]);
+    shape[d] = other[axis];
+    if (ir::is_example(c, shape[d])) unknown = shape[d];
+  }
+  resolve_shape(c, shape, unknown);
 }
 
 void infer_reshape_like(ir::Infer& c) {
@@ -170,6 +196,11 @@ ir::OpRegistrar view(const char* type, void (*infer)(ir::Infer&), void (*grad)(i
 
 const ir::RegisterOp reshape =
     view("reshape", infer_reshape, grad_by_shape).required_attr("shape", ir::AttrType::kInts);
+const ir::RegisterOp reshape_by = view("reshape_by", infer_reshape_by, grad_by_shape)
+                                      .input("lengths", ir::Arity::kMany)
+                                      .required_attr("shape", ir::AttrType::kInts)
+                                      .required_attr("axes", ir::AttrType::kInts)
+                                      .shape_only("lengths");
 const ir::RegisterOp reshape_like =
     view("reshape_like", infer_reshape_like, grad_by_shape).input("like").shape_only("like");
 const ir::RegisterOp flatten = view("flatten", infer_flatten, grad_by_shape).attr("axis", 1);
@@ -181,4 +212,4 @@ const ir::RegisterOp unsqueeze =
     view("unsqueeze", infer_unsqueeze, grad_unsqueeze).required_attr("axes", ir::AttrType::kInts);
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

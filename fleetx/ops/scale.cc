@@ -1,9 +1,9 @@
 // scale: out = scale * x + bias, or scale * (x + bias) with bias_after_scale=false. Any shape;
 // float or integer. dx = scale * dout.
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/element_loop.h"
+#include "fleetx/ops/lib/element_loop.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) { c.out("out") = c.in("x"); }
@@ -44,4 +44,4 @@ FLEETX_OP(scale)
     .element_wise();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -4,11 +4,11 @@
 // dx = dout with the named rows zero; dupdates[i] = dout[index[i]], but zero for an update that was
 // overwritten. Overwriting any dtype, sums f32, f64, i32, i64.
 #include "fleetx/base/simd.h"
-#include "fleetx/ops/rows.h"
-#include "fleetx/ops/sparse_rows.h"
-#include "fleetx/ops/strided_copy.h"
+#include "fleetx/ops/lib/rows.h"
+#include "fleetx/ops/lib/sparse_rows.h"
+#include "fleetx/ops/lib/strided_copy.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -162,4 +162,4 @@ FLEETX_OP(scatter_grad)
     .kernel<ScatterGradKernel>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

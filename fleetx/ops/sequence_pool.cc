@@ -9,9 +9,9 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/strided_copy.h"
+#include "fleetx/ops/lib/strided_copy.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 enum class Pool : uint8_t { kSum, kMean, kSqrt, kMax, kFirst, kLast };
@@ -246,4 +246,4 @@ FLEETX_OP(sequence_pool_grad)
     .shape_only("like");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -3,7 +3,7 @@
 
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -39,4 +39,4 @@ FLEETX_OP(shape)
     .shape_only("x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

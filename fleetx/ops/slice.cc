@@ -2,9 +2,9 @@
 // Python: negative numbers count from the end, numbers out of range are cut, a step may be
 // negative. Any dtype. slice_grad: zeros but for dx[slice] = dout. It takes the lengths of x from
 // `dims`; where one is unknown before the plan it looks at x.
-#include "fleetx/ops/copy_kernel.h"
+#include "fleetx/ops/lib/copy_kernel.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 struct Range {
@@ -166,4 +166,4 @@ FLEETX_OP(slice_grad)
     .kernel<SliceGradKernel>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -8,10 +8,10 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/math.h"
-#include "fleetx/ops/onednn.h"
+#include "fleetx/ops/lib/math.h"
+#include "fleetx/ops/lib/onednn.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 using onednn::memory;
@@ -206,4 +206,4 @@ const ir::RegisterOp ops[] = {
 };
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -8,10 +8,10 @@
 
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
-#include "fleetx/ops/labels.h"
-#include "fleetx/ops/math.h"
+#include "fleetx/ops/lib/labels.h"
+#include "fleetx/ops/lib/math.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 // Positions that are worked on together; 1 where the classes lie next to each other in memory.
@@ -289,4 +289,4 @@ const ir::RegisterOp register_softmax_cross_entropy_grad =
         .in_place("dx", "softmax");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -1,9 +1,9 @@
 // split: x cut along an axis into `outs`: lengths `sections` (one may be -1: the rest), or `num`
 // equal parts. Any dtype. dx = concat(douts).
-#include "fleetx/ops/copy_kernel.h"
-#include "fleetx/ops/pieces.h"
+#include "fleetx/ops/lib/copy_kernel.h"
+#include "fleetx/ops/lib/pieces.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -63,4 +63,4 @@ FLEETX_OP(split)
     });
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/blocks.h"
-#include "fleetx/ops/sparse_rows.h"
+#include "fleetx/ops/lib/blocks.h"
+#include "fleetx/ops/lib/sparse_rows.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -79,4 +79,4 @@ FLEETX_OP(squared_l2_norm)
     .kernel<SquaredNorm>();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

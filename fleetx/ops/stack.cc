@@ -1,9 +1,9 @@
 // stack: equal xs put side by side along a new axis. unstack: the reverse; x has as many entries
 // on the axis as there are outs. Any dtype. Each is the gradient of the other.
-#include "fleetx/ops/copy_kernel.h"
-#include "fleetx/ops/pieces.h"
+#include "fleetx/ops/lib/copy_kernel.h"
+#include "fleetx/ops/lib/pieces.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer_stack(ir::Infer& c) {
@@ -70,4 +70,4 @@ FLEETX_OP(unstack)
     });
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

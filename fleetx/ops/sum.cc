@@ -7,7 +7,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -165,4 +165,4 @@ FLEETX_OP(sum)
     .element_wise();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

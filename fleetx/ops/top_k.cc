@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "fleetx/base/threads.h"
-#include "fleetx/ops/copy_kernel.h"
+#include "fleetx/ops/lib/copy_kernel.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void check_dtype(const ir::Infer& c) {
@@ -221,4 +221,4 @@ FLEETX_OP(top_k_grad)
     .shape_only("x");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

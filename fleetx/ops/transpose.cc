@@ -1,9 +1,9 @@
 // transpose: dimension d of out is dimension perm[d] of x. dx = transpose(dout) with the inverse
 // permutation. Any dtype. A permutation that leaves the last dimensions alone moves whole rows; one
 // that moves the last goes block by block.
-#include "fleetx/ops/copy_kernel.h"
+#include "fleetx/ops/lib/copy_kernel.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
@@ -52,4 +52,4 @@ FLEETX_OP(transpose)
     .kernel(make);
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "fleetx/kernel/op.h"
-#include "fleetx/ops/element_loop.h"
-#include "fleetx/ops/math.h"
+#include "fleetx/ops/lib/element_loop.h"
+#include "fleetx/ops/lib/math.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 // What a gradient keeps of the forward pass.
@@ -321,4 +321,4 @@ const bool registered = [] {
 }();
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

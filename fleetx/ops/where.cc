@@ -4,7 +4,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 void check_cond(const ir::Infer& c, std::string_view like) {
@@ -138,4 +138,4 @@ FLEETX_OP(where_grad)
     .in_place("dx", "dout");
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -1,59 +1,69 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fleetx/ir/builder.h"
 #include "fleetx/runtime/executor.h"
-#include "tests/support/alone.h"
+#include "tests/ops/collective_case.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/op_case.h"
 #include "tests/support/workers.h"
 
 namespace fleetx::testing {
 namespace {
 
-// Of one rank the average is what it was. (The ticket is a number that says nothing.)
-const AddCases start_cases("all_reduce_start", [](Cases& c) {
-  c.add({.label = "alone",
-         .inputs = {OpInput("xs", {random({3, 4}, 1), random({5}, 2)}).state()},
-         .attrs = {{"group", "alone"}},
-         .updates = {{"out", "xs"}},
-         .reference = [](const Tensors& in) -> Tensors {
-           return {in[0], in[1], Tensor()};
-         },
-         .gradient = false});
-});
+CollectiveCase all_reduce(const std::string& op, const std::function<double(double, double)>& fn) {
+  return {.op = "all_reduce",
+          .attrs = {{"op", op}},
+          .in_place = true,
+          .reference = [fn](const Values& of, int) { return combine(of, fn); }};
+}
 
-const AddCases wait_cases("all_reduce_wait", [](Cases& c) {
-  Tensor nothing(i64, {1});
-  nothing.data<int64_t>()[0] = -1;
-  c.add({.label = "alone",
-         .inputs = {OpInput("xs", {random({3, 4}, 1), random({5}, 2)}).state(),
-                    OpInput("ticket", nothing)},
-         .attrs = {{"group", "alone"}},
-         .updates = {{"out", "xs"}},
-         .reference = [](const Tensors& in) -> Tensors {
-           return {in[0], in[1]};
-         },
-         .gradient = false});
-});
+TEST(AllReduce, Sum) { check_collective(all_reduce("sum", std::plus<double>())); }
 
-// a and b, computed from what is fed (so that they can be born in a bucket), averaged.
+TEST(AllReduce, Average) {
+  CollectiveCase c = all_reduce("average", {});
+  c.reference = [](const Values& of, int) {
+    Value sum = combine(of, std::plus<double>());
+    for (double& v : sum) v /= static_cast<double>(of.size());
+    return sum;
+  };
+  c.dtypes = {f32, bf16, f16, f64};
+  check_collective(c);
+}
+
+TEST(AllReduce, MaxMinAndProd) {
+  for (CollectiveCase c : {all_reduce("max", [](double a, double b) { return std::max(a, b); }),
+                           all_reduce("min", [](double a, double b) { return std::min(a, b); }),
+                           all_reduce("prod", std::multiplies<double>())}) {
+    c.gradient = false;
+    check_collective(c);
+  }
+}
+
+// Started in place, [a, c] are averages of what this rank computes.
 struct Averages {
   ir::Program main, startup;
 
-  explicit Averages(DType dtype = f32) {
+  Averages() {
     ir::Builder b(main, startup);
-    const ir::Var x = b.data("x", dtype, {3, 5});
-    const ir::Var y = b.data("y", dtype, {7});
+    const ir::Var x = b.data("x", f32, {3, 5});
+    const ir::Var y = b.data("y", f32, {7});
     const ir::Var a = b.op("scale", {{"x", x}}, {{"scale", 2.0}}, {{"out", "a"}});
     const ir::Var c = b.op("scale", {{"x", y}}, {{"scale", 3.0}}, {{"out", "c"}});
-    const ir::Names names{"a", "c"};
-    const auto started =
-        b.op("all_reduce_start", {{"xs", std::vector{a, c}}}, {{"group", "dp"}}, {{"out", names}});
-    b.op("all_reduce_wait", {{"xs", std::vector{a, c}}, {"ticket", started["ticket"]}},
-         {{"group", "dp"}}, {{"out", names}});
+    average(b, {a, c});
+  }
+
+  static void average(ir::Builder& b, const std::vector<ir::Var>& xs) {
+    const ir::Attrs attrs{{"group", "dp"}, {"op", "average"}};
+    ir::Names names;
+    for (const ir::Var& x : xs) names.push_back(x.name());
+    const auto started = b.op("all_reduce_start", {{"xs", xs}}, attrs, {{"out", names}});
+    b.op("all_reduce_wait", {{"xs", xs}, {"ticket", started["ticket"]}}, attrs, {{"out", names}});
   }
 };
 
-TEST(AllReduce, AveragesInABucketOfTheGroup) {
+TEST(AllReduce, StartedInPlaceWorksInABucketOfTheGroup) {
   const int workers = 3;
   Averages program;
   run_workers(workers, [&](int rank, const SharedGroups& groups) {
@@ -75,6 +85,7 @@ TEST(AllReduce, AveragesInABucketOfTheGroup) {
       }
       const runtime::Plan& plan = exe.plan(main, scope, feeds, {"a", "c"});
       ASSERT_EQ(plan.buckets().size(), 1u);
+      EXPECT_EQ(plan.buckets()[0].group, "dp");
       EXPECT_EQ(plan.buckets()[0].bytes, 64u + 64u + 64u);  // a, c, marks
       size_t in_bucket = 0;
       for (const runtime::Value& v : plan.values())
@@ -85,71 +96,80 @@ TEST(AllReduce, AveragesInABucketOfTheGroup) {
   });
 }
 
-TEST(AllReduce, OtherTypesAreReducedOneByOne) {
-  Averages program(f64);
-  run_workers(2, [&](int rank, const SharedGroups& groups) {
-    const ir::Program main = program.main;
-    runtime::Scope scope;
-    runtime::Executor exe({.plan = {.groups = groups}});
-    Tensor x(f64, {3, 5}), y(f64, {7});
-    for (double& value : x.data<double>()) value = rank + 1.0;
-    for (double& value : y.data<double>()) value = rank + 1.0;
-    const auto out = exe.run(main, scope, {{"x", x}, {"y", y}}, {"a", "c"});
-    EXPECT_EQ(out[0].data<double>()[14], 3.0);
-    EXPECT_EQ(out[1].data<double>()[6], 4.5);
-  });
-}
-
-// What has memory of its own cannot be in a bucket, nor have marks behind it.
-TEST(AllReduce, AveragesStateWhereItIs) {
-  run_workers(2, [&](int rank, const SharedGroups& groups) {
-    ir::Program main, startup;
-    ir::Builder b(main, startup);
-    const ir::Var s = b.state("s", f32, {16});
-    const auto started = b.op("all_reduce_start", {{"xs", std::vector{s}}}, {{"group", "dp"}},
-                              {{"out", ir::Names{"s"}}});
-    b.op("all_reduce_wait", {{"xs", std::vector{s}}, {"ticket", started["ticket"]}},
-         {{"group", "dp"}}, {{"out", ir::Names{"s"}}});
-    runtime::Scope scope;
-    scope.set("s", filled({16}, static_cast<float>(rank)));
-    runtime::Executor exe({.plan = {.groups = groups}});
-    const auto out = exe.run(main, scope, {}, {"s"});
-    EXPECT_EQ(out[0].data<float>()[15], 0.5f);
-    const runtime::Plan& plan = exe.plan(main, scope, {}, {"s"});
-    EXPECT_TRUE(plan.buckets().empty());
-    for (const runtime::Step& step : plan.steps()) EXPECT_EQ(step.pointers.back(), nullptr);
-  });
-}
-
-TEST(AllReduce, WorkersWithOtherShapesAreAnError) {
-  const auto mixed = [](int rank, const SharedGroups& groups) {
-    ir::Program main, startup;
-    ir::Builder b(main, startup);
-    // The same number of bytes, so that only the marks differ.
-    const ir::Var x = b.data("x", f32, rank == 0 ? Shape{4, 8} : Shape{8, 4});
-    const ir::Var a = b.op("scale", {{"x", x}}, {}, {{"out", "a"}});
-    const auto started = b.op("all_reduce_start", {{"xs", std::vector{a}}}, {{"group", "dp"}},
-                              {{"out", ir::Names{"a"}}});
-    b.op("all_reduce_wait", {{"xs", std::vector{a}}, {"ticket", started["ticket"]}},
-         {{"group", "dp"}}, {{"out", ir::Names{"a"}}});
-    runtime::Scope scope;
-    runtime::Executor exe({.plan = {.groups = groups}});
-    EXPECT_THROW(exe.run(main, scope, {{"x", random(x.shape())}}, {"a"}), Error);
-  };
-  run_workers(2, mixed);
-}
-
-TEST(AllReduce, NamesAGroupThatIsNotThere) {
-  Averages program;
-  runtime::Scope scope;
-  runtime::Executor exe({.plan = {.groups = std::make_shared<comm::Groups>()}});
-  try {
-    exe.run(program.main, scope, {{"x", random({3, 5})}, {"y", random({7})}}, {"a"});
-    FAIL() << "no error";
-  } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("'dp'"), std::string::npos) << e.what();
-    EXPECT_NE(std::string(e.what()).find("fleet::init"), std::string::npos) << e.what();
+// What has memory of its own cannot be in a bucket; then each variable is reduced where it is.
+TEST(AllReduce, StateIsReducedWhereItIs) {
+  for (const bool mixed : {false, true}) {
+    run_workers(2, [&](int rank, const SharedGroups& groups) {
+      ir::Program main, startup;
+      ir::Builder b(main, startup);
+      std::vector<ir::Var> xs{b.state("s", f32, {16}), b.state("t", f32, {3})};
+      if (mixed) xs.push_back(b.op("scale", {{"x", b.data("x", f32, {4})}}, {}, {{"out", "a"}}));
+      Averages::average(b, xs);
+      runtime::Scope scope;
+      scope.set("s", filled({16}, static_cast<float>(rank)));
+      scope.set("t", filled({3}, static_cast<float>(3 * rank)));
+      runtime::Executor exe({.plan = {.groups = groups}});
+      const runtime::Feeds feeds =
+          mixed ? runtime::Feeds{{"x", filled({4}, static_cast<float>(5 * rank))}}
+                : runtime::Feeds{};
+      ir::Names fetch{"s", "t"};
+      if (mixed) fetch.emplace_back("a");
+      const auto out = exe.run(main, scope, feeds, fetch);
+      EXPECT_EQ(out[0].data<float>()[15], 0.5f);
+      EXPECT_EQ(out[1].data<float>()[2], 1.5f);
+      if (mixed) {
+        EXPECT_EQ(out[2].data<float>()[3], 2.5f);
+      }
+      EXPECT_TRUE(exe.plan(main, scope, feeds, fetch).buckets().empty());
+    });
   }
+}
+
+// A second op on a part of a bucket must not take the rest of it for its tail.
+TEST(AllReduce, APartOfABucketIsReducedOnItsOwn) {
+  run_workers(2, [&](int rank, const SharedGroups& groups) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    const ir::Var x = b.data("x", f32, {16});
+    const ir::Var a = b.op("scale", {{"x", x}}, {}, {{"out", "a"}});
+    const ir::Var c = b.op("scale", {{"x", x}}, {{"scale", 3.0}}, {{"out", "c"}});
+    Averages::average(b, {a, c});
+    Averages::average(b, {a});
+    runtime::Scope scope;
+    const auto out =
+        runtime::Executor({.plan = {.groups = groups}})
+            .run(main, scope, {{"x", filled({16}, static_cast<float>(rank))}}, {"a", "c"});
+    expect_close(out[0], filled({16}, 0.5f), 0, "a");
+    expect_close(out[1], filled({16}, 1.5f), 0, "c");
+  });
+}
+
+TEST(AllReduce, RanksWithOtherShapesAreAnError) {
+  for (const bool in_bucket : {true, false}) {
+    run_workers(2, [&](int rank, const SharedGroups& groups) {
+      ir::Program main, startup;
+      ir::Builder b(main, startup);
+      // The same number of bytes, so that only the marks differ.
+      const Shape shape = rank == 0 ? Shape{4, 8} : Shape{8, 4};
+      runtime::Scope scope;
+      ir::Var a = b.op("scale", {{"x", b.data("x", f32, shape)}}, {}, {{"out", "a"}});
+      if (!in_bucket) {
+        a = b.state("s", f32, shape);
+        scope.set("s", random(shape));
+      }
+      Averages::average(b, {a});
+      expect_error(Error::Kind::kInvalidArgument, {"all_reduce_wait", "'dp'", "layouts"}, [&] {
+        runtime::Executor({.plan = {.groups = groups}})
+            .run(main, scope, {{"x", random(shape)}}, {"a"});
+      });
+    });
+  }
+}
+
+TEST(AllReduce, MaxHasNoGradient) {
+  CollectiveCase c = all_reduce("max", {});
+  expect_error(Error::Kind::kInvalidArgument, {"all_reduce", "\"max\"", "'dp'", "stop_gradient"},
+               [&] { check_gradient(c, 1); });
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include "fleetx/base/rng.h"
 #include "fleetx/base/threads.h"
+#include "fleetx/ir/builder.h"
+#include "fleetx/runtime/executor.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/op_case.h"
 
 namespace fleetx::testing {
@@ -17,6 +20,17 @@ int64_t kept(const Tensors& out) {
   int64_t n = 0;
   for (const uint8_t m : out[1].data<uint8_t>()) n += m;
   return n;
+}
+
+// The mask that the rank of a mesh draws for `rows` rows of ones.
+Tensor mask_of(const Mesh& mesh, const ir::Strings& axes, int64_t rows) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {-1, 1001});
+  b.op("dropout", {{"x", x}}, {{"axes", axes}}, {{"out", "out"}, {"mask", "mask"}});
+  runtime::Scope scope;
+  return runtime::Executor({.plan = {.mesh = mesh}})
+      .run(main, scope, {{"x", filled({rows, 1001}, 1)}}, {"mask"})[0];
 }
 
 const AddCases cases("dropout", [](Cases& c) {
@@ -66,13 +80,31 @@ TEST(Dropout, ExtremesOfP) {
 
 TEST(Dropout, RanksShareOneDraw) {
   // Two workers with half a batch each draw what one worker draws for all of it.
-  const Tensor whole = run_op("dropout", dropout(filled({2, 1001}, 1), {}))[1];
+  const Tensor whole = mask_of({}, {}, 2);
   for (const int rank : {0, 1}) {
-    const Tensor half = run_op("dropout", dropout(filled({1, 1001}, 1), {{"rank", rank}}))[1];
+    const Tensor half = mask_of(Mesh({{"dp", 2}}, rank), {"dp"}, 1);
     for (size_t i = 0; i < 1001; ++i)
       ASSERT_EQ(half.data<uint8_t>()[i],
                 whole.data<uint8_t>()[static_cast<size_t>(rank) * 1001 + i]);
   }
+}
+
+// Ranks along an axis that does not split the batch draw the same.
+TEST(Dropout, OnlyTheAxesOfTheBatchCount) {
+  const Tensor whole = mask_of({}, {}, 4);
+  for (int rank = 0; rank < 8; ++rank) {
+    const Mesh mesh({{"dp", 2}, {"sharding", 2}, {"mp", 2}}, rank);
+    const Tensor part = mask_of(mesh, {"dp", "sharding"}, 1);
+    for (size_t i = 0; i < 1001; ++i)
+      ASSERT_EQ(part.data<uint8_t>()[i],
+                whole.data<uint8_t>()[static_cast<size_t>(rank / 2) * 1001 + i]);
+  }
+}
+
+TEST(Dropout, AnAxisThatTheMeshLacksIsAnError) {
+  expect_error(Error::Kind::kInvalidArgument, {"dropout", "'mp'", "dp"}, [] {
+    mask_of(Mesh({{"dp", 2}}, 0), {"mp"}, 1);
+  });
 }
 
 TEST(Dropout, StepChangesTheMaskAndAbsentMeansZero) {

@@ -1,6 +1,6 @@
 // Blocked layouts: what element-wise kernels ask for, and that padding stays zero. The kernels are
 // prepared by hand, as the planner would.
-#include "fleetx/ops/element_loop.h"
+#include "fleetx/ops/lib/element_loop.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,8 @@
 
 namespace fleetx::testing {
 namespace {
+
+using namespace ops;
 
 const Layout kBlocked{{0, 1, 2, 3}, {{1, 16}}};  // nChw16c
 const Layout kPlain;

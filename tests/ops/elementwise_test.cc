@@ -96,6 +96,14 @@ void add_cases(Cases& c, const Binary& b) {
            .grad_tolerance = 2e-2,
            .gradient = b.gradient});
   }
+  c.add(
+      {.label = "unknown_beside_known",
+       .inputs = {{"x", random({4, 3}, 1, b.low, b.high)}, {"y", random({4, 3}, 2, b.low, b.high)}},
+       .unknown = {{"x", 0}},
+       .reference = [f = b.f](const Tensors& in) -> Tensors {
+         return {broadcast<float>(in[0], in[1], -1, f)};
+       },
+       .gradient = false});
   Tensor divisor = random_ints({2, 9}, -4, 5, 2);
   for (int64_t& v : divisor.data<int64_t>()) v = v == 0 ? 5 : v;
   c.add({.label = "integers",
@@ -191,6 +199,22 @@ void expect_error(const Shape& x, const Shape& y, int axis, const std::string& p
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
   }
+}
+
+TEST(Elementwise, AnUnknownLengthTakesTheKnownOneBesideIt) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {-1, 32}), y = b.data("y", f32, {128, 32});
+  const auto shape_of = [&](const char* op, const ir::Var& left, const ir::Var& right) {
+    const ir::Var out = b.op(op, {{"x", left}, {"y", right}});
+    return out.shape();
+  };
+  EXPECT_EQ(shape_of("elementwise_add", x, y), (Shape{128, 32}));
+  EXPECT_EQ(shape_of("elementwise_add", y, x), (Shape{128, 32}));
+  EXPECT_EQ(shape_of("less_than", x, y), (Shape{128, 32}));
+  const ir::Var one = b.data("one", f32, {1, 32});
+  EXPECT_EQ(shape_of("elementwise_add", x, one), (Shape{-1, 32}));
+  EXPECT_EQ(shape_of("elementwise_add", one, x), (Shape{-1, 32}));
 }
 
 TEST(Elementwise, ShapesThatDoNotFitAreNamed) {

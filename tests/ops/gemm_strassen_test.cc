@@ -1,5 +1,5 @@
 // Strassen's algorithm against sums in f64, whichever way Gemm itself takes on this CPU.
-#include "fleetx/ops/gemm_strassen.h"
+#include "fleetx/ops/lib/gemm_strassen.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +14,8 @@
 
 namespace fleetx::testing {
 namespace {
+
+using namespace ops;
 
 class Strassen : public ::testing::Test {
  protected:

@@ -1,6 +1,6 @@
 // Gemm against sums in f64: a result may differ by what a few roundings of f32 do to its terms,
 // whichever instructions the CPU has.
-#include "fleetx/ops/gemm.h"
+#include "fleetx/ops/lib/gemm.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +14,8 @@
 
 namespace fleetx::testing {
 namespace {
+
+using namespace ops;
 
 struct Matrix {
   int64_t rows, columns, stride;

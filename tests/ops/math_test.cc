@@ -1,11 +1,11 @@
-// How far the f32 functions of ops/math.h are from the truth, in units in the last place.
-#include "fleetx/ops/math.h"
+// How far the f32 functions of ops/lib/math.h are from the truth, in units in the last place.
+#include "fleetx/ops/lib/math.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -100,4 +100,4 @@ TEST(Math, SigmoidIsAccurate) {
 }
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

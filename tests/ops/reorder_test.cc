@@ -9,7 +9,7 @@
 
 #include "fleetx/tensor/tensor.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 const Layout kNchw16c{{0, 1, 2, 3}, {{1, 16}}};
@@ -74,4 +74,4 @@ TEST(Reorder, RefusesAnotherShape) {
 }
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -1,3 +1,4 @@
+#include "fleetx/ir/builder.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/op_case.h"
 
@@ -43,6 +44,32 @@ const AddCases reshape("reshape", [](Cases& c) {
          .unknown = {{"x", 0}},
          .reference = as({3, 4})});
 });
+
+const AddCases reshape_by("reshape_by", [](Cases& c) {
+  const Tensors lengths{random({5, 2}, 1), random({3}, 2)};
+  c.add({.label = "first_of_another",
+         .inputs = {{"x", random({4, 10})}, OpInput("lengths", lengths).no_grad()},
+         .attrs = {{"shape", ir::Ints{-2, -1, 2}}, {"axes", ir::Ints{1, 0}}},
+         .unknown = {{"x", 0}},
+         .reference = as({2, 10, 2})});
+  c.add({.label = "two_lengths",
+         .inputs = {{"x", random({15, 4})}, OpInput("lengths", lengths).no_grad()},
+         .attrs = {{"shape", ir::Ints{-3, -2, 4}}, {"axes", ir::Ints{0, 0}}},
+         .reference = as({3, 5, 4})});
+});
+
+TEST(ReshapeBy, WhatIsLeftIsUnknownWhileALengthIs) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {-1, 40}), other = b.data("other", f32, {-1, 3});
+  const ir::Var out = b.op("reshape_by", {{"x", x}, {"lengths", std::vector<ir::Var>{other}}},
+                           {{"shape", ir::Ints{-2, -1, 20}}, {"axes", ir::Ints{0}}});
+  EXPECT_EQ(out.shape(), (Shape{-1, -1, 20}));
+  expect_error(Error::Kind::kInvalidArgument, {"reshape_by", "names length 1 of 1"}, [&] {
+    b.op("reshape_by", {{"x", x}, {"lengths", std::vector<ir::Var>{other}}},
+         {{"shape", ir::Ints{-3, -1}}, {"axes", ir::Ints{0}}});
+  });
+}
 
 const AddCases reshape_like("reshape_like", [](Cases& c) {
   c.add({.label = "other_rank",

@@ -1,4 +1,4 @@
-#include "fleetx/ops/sparse_rows.h"
+#include "fleetx/ops/lib/sparse_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "fleetx/base/rng.h"
 #include "fleetx/ir/program.h"
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 using Rows = std::map<int64_t, std::vector<float>>;
@@ -97,4 +97,4 @@ TEST(AddRows, KeepsTheOrderOfAdditions) {
 }
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

@@ -1,8 +1,8 @@
-#include "fleetx/ops/strided_copy.h"
+#include "fleetx/ops/lib/strided_copy.h"
 
 #include <gtest/gtest.h>
 
-namespace fleetx {
+namespace fleetx::ops {
 namespace {
 
 using Dims = std::vector<StridedCopy::Dim>;
@@ -69,4 +69,4 @@ TEST(StridedCopy, RowMajorStrides) {
 }
 
 }  // namespace
-}  // namespace fleetx
+}  // namespace fleetx::ops

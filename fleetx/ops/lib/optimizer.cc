@@ -1,0 +1,100 @@
+#include "fleetx/ops/lib/optimizer.h"
+
+namespace fleetx::ops {
+namespace {
+
+void check_scalar(const ir::Infer& c, std::string_view slot) {
+  c.check(c.in(slot).dtype == DType::kF32 && c.in(slot).shape.numel() == 1, slot,
+          " must be f32[1], but ", c.show(slot));
+}
+
+// Each state, the gradient and the parameter are read; states and the parameter are written.
+ir::Cost cost(const ir::Infer& c) {
+  ir::Cost cost;
+  const size_t written = c.op().def->outputs.size();
+  for (size_t i = 0; i < c.count("param"); ++i) {
+    const ir::TensorType& grad = c.in("grad", i);
+    const Shape& shape = grad.shape;
+    const auto elements =
+        grad.kind == ir::VarKind::kDense
+            ? static_cast<double>(shape.numel())
+            : static_cast<double>(grad.rows) * static_cast<double>(shape.numel(1, shape.rank()));
+    cost.flops += elements * static_cast<double>(4 * written);
+    cost.bytes += elements * static_cast<double>(4 * (2 * written + 1));
+  }
+  return cost;
+}
+
+// The option's range, and whether the op can do with the rows of a sparse gradient.
+void check_declared(const ir::Infer& c, const optim::OptimizerDef& def) {
+  for (const optim::OptionDef& option : def.options)
+    if (option.in_op() && option.fallback.type() == ir::AttrType::kFloat)
+      c.check(option.range.contains(c.attr<double>(option.attr)), option.attr, " must be ",
+              option.range.text(), ", got ", c.attr<double>(option.attr));
+  for (size_t i = 0; def.dense_only && i < c.count("grad"); ++i)
+    c.check(c.in("grad", i).kind == ir::VarKind::kDense, c.op().type(),
+            " needs the norm of a whole gradient, so it takes no sparse one, but ",
+            c.show("grad", i));
+}
+
+void infer(ir::Infer& c) {
+  const size_t n = c.count("param");
+  c.check(c.count("grad") == n, "got ", n, " parameters and ", c.count("grad"), " gradients");
+  for (size_t i = 0; i < n; ++i) {
+    c.check(c.in("param", i).dtype == DType::kF32 && c.in("param", i).kind == ir::VarKind::kDense,
+            "parameters must be f32 and dense, but ", c.show("param", i));
+    c.check(c.in("grad", i).dtype == DType::kF32 && c.in("grad", i).shape == c.in("param", i).shape,
+            "a gradient must be like its parameter, but ", c.show("param", i), " and ",
+            c.show("grad", i));
+  }
+  check_scalar(c, "lr");
+  if (c.has("scale")) check_scalar(c, "scale");
+
+  for (const ir::SlotDef& slot : c.op().def->outputs) {
+    const std::string input = slot.name.substr(0, slot.name.rfind("_out"));
+    c.check(c.op().out(slot.name) == c.op().in(input), "output '", slot.name,
+            "' must be the same variables as input '", input, "': they are updated in place");
+    c.check(c.count(input) == n, "got ", n, " parameters and ", c.count(input), " of '", input,
+            "'");
+    for (size_t i = 0; i < n; ++i) {
+      const ir::TensorType& state = c.in(input, i);
+      const Shape wanted = input.ends_with("_pow") ? Shape{1} : c.in("param", i).shape;
+      c.check(
+          state.dtype == DType::kF32 && state.kind == ir::VarKind::kDense && state.shape == wanted,
+          "'", input, "' of '", c.op().in("param")[i], "' must be f32", wanted, ", but ",
+          c.show(input, i));
+      c.out(slot.name, i) = state;
+    }
+  }
+  for (const ir::AttrDef& attr : c.op().def->attrs) {
+    if (attr.type != ir::AttrType::kFloats) continue;
+    const size_t given = c.attr<ir::Floats>(attr.name).size();
+    c.check(given == 0 || given == n, "attribute '", attr.name, "' has ", given, " values for ", n,
+            " parameters");
+  }
+  check_declared(c, optim::optimizer_def(c.op().type()));
+}
+
+}  // namespace
+
+ir::OpRegistrar optimizer_op(const optim::OptimizerDef& def) {
+  ir::OpRegistrar r(def.op);
+  r.input("param", ir::Arity::kMany).input("grad", ir::Arity::kMany);
+  r.output("param_out", ir::Arity::kMany);
+  for (const optim::StateDef& state : def.states)
+    r.input(state.slot, ir::Arity::kMany).output(state.slot + "_out", ir::Arity::kMany);
+  r.input("lr").input("scale", ir::Arity::kOptional);
+  r.attr("lr_factors", ir::Floats{}).attr("l1", ir::Floats{}).attr("l2", ir::Floats{});
+  for (const optim::OptionDef& option : def.options)
+    if (option.in_op()) r.attr(option.attr, option.fallback);
+  if (def.with_decay) r.attr("with_decay", ir::Floats{});
+  r.infer(infer).cost(cost);
+  return r;
+}
+
+double per_parameter(const kernel::Prepare& p, std::string_view attr, size_t i, double fallback) {
+  const auto values = p.attr<ir::Floats>(attr);
+  return values.empty() ? fallback : values[i];
+}
+
+}  // namespace fleetx::ops
