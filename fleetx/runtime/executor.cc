@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -12,6 +13,8 @@
 #include "fleetx/base/job_env.h"
 #include "fleetx/base/log.h"
 #include "fleetx/base/threads.h"
+#include "fleetx/comm/groups.h"
+#include "fleetx/runtime/bind.h"
 #include "fleetx/runtime/trace.h"
 
 namespace fleetx::runtime {
@@ -20,22 +23,17 @@ namespace {
 void announce_once() {
   static std::once_flag once;
   std::call_once(once, [] {
-    log::info("executor", num_threads(), " compute thread", num_threads() == 1 ? "" : "s", " on ",
-              physical_cores(), " physical core", physical_cores() == 1 ? "" : "s",
-              ", instruction set ", cpu::name_of(cpu::best_isa()));
-    const unsigned callers = _mm_getcsr();
-    flush_denormals_everywhere();
-    _mm_setcsr(callers);  // this thread flushes only while a plan runs, see ComputeMode
+    log::info("executor", describe_threads(), ", instruction set ", cpu::name_of(cpu::best_isa()));
   });
 }
 
 // Denormals are flushed while a plan runs; the caller's own floating-point settings come back
-// afterwards. OpenMP's thread count belongs to the calling thread, so it is set here too.
+// afterwards.
 class ComputeMode {
  public:
   ComputeMode() : saved_(_mm_getcsr()) {
     flush_denormals();
-    omp_set_num_threads(num_threads());
+    tell_openmp();
   }
   ComputeMode(const ComputeMode&) = delete;
   ComputeMode& operator=(const ComputeMode&) = delete;
@@ -85,26 +83,6 @@ struct StepWatcher final : Plan::Observer {
 
 }  // namespace
 
-struct Executor::Entry {
-  uint64_t program_id, program_version, scope_id, scope_generation;
-  FeedTypes feeds;
-  ir::Names fetch;
-  std::unique_ptr<Plan> plan;
-
-  bool matches(const ir::Program& program, const Scope& scope, const Feeds& given,
-               const ir::Names& wanted) const {
-    if (program.id() != program_id || program.version() != program_version ||
-        scope.id() != scope_id || scope.generation() != scope_generation ||
-        given.size() != feeds.size() || wanted != fetch)
-      return false;
-    for (size_t i = 0; i < given.size(); ++i)
-      if (given[i].first != feeds[i].first || given[i].second.dtype() != feeds[i].second.dtype ||
-          given[i].second.shape() != feeds[i].second.shape)
-        return false;
-    return true;
-  }
-};
-
 ExecutorOptions ExecutorOptions::from_env() {
   ExecutorOptions options;
   options.check_finite = env::flag("FLEETX_CHECK_FINITE");
@@ -113,10 +91,17 @@ ExecutorOptions ExecutorOptions::from_env() {
     options.plan.skip.insert(name);
   if (const auto folder = env::get("FLEETX_DUMP"))
     options.plan.dump_dir = *folder + suffix_of_worker("/worker_");
+  if (const auto megabytes = env::integer("FLEETX_PLAN_CACHE_MB")) {
+    check_arg(*megabytes >= 0, "FLEETX_PLAN_CACHE_MB is ", *megabytes, "; must not be negative");
+    options.plan_cache_bytes = static_cast<size_t>(*megabytes) << 20;
+  }
   return options;
 }
 
-Executor::Executor(ExecutorOptions options) : options_(std::move(options)) { announce_once(); }
+Executor::Executor(ExecutorOptions options)
+    : options_(std::move(options)), plans_(options_.plan_cache_bytes) {
+  announce_once();
+}
 
 Executor::~Executor() {
   if (options_.profile && env::flag("FLEETX_PROFILE") && !profile_.empty())
@@ -124,47 +109,50 @@ Executor::~Executor() {
   trace::flush();
 }
 
-Executor::Entry& Executor::entry(const ir::Program& program, Scope& scope, const Feeds& feeds,
-                                 const ir::Names& fetch) {
-  for (const auto& entry : entries_)
-    if (entry->matches(program, scope, feeds, fetch)) return *entry;
-
-  auto made = std::make_unique<Entry>();
+Plan& Executor::make_plan(const ir::Program& program, Scope& scope,
+                          std::shared_ptr<const comm::Groups> groups, const Feeds& feeds,
+                          const ir::Names& fetch) {
+  FeedTypes types;
   for (const auto& [name, tensor] : feeds) {
     check_arg(tensor.defined(), "feed '", name, "' is an empty tensor");
     check_arg(tensor.layout().is_plain(), "feed '", name, "' must be row-major");
-    made->feeds.emplace_back(
-        name, ir::TensorType{tensor.dtype(), tensor.shape(), ir::VarKind::kDense, -1});
+    types.emplace_back(name,
+                       ir::TensorType{tensor.dtype(), tensor.shape(), ir::VarKind::kDense, -1});
   }
-  PlanOptions plan_options = options_.plan;
-  if (!plan_options.dump_dir.empty()) {
-    plan_options.dump_dir += str("/plan_", entries_.size());
-    std::filesystem::create_directories(plan_options.dump_dir);
+  PlanOptions options = options_.plan;
+  options.groups = groups;
+  options.scope = &scope;
+  if (!options.dump_dir.empty()) {
+    options.dump_dir += str("/plan_", plans_made_);
+    std::filesystem::create_directories(options.dump_dir);
   }
   const ComputeMode mode;
-  made->plan = make_plan(program, scope, made->feeds, fetch, plan_options);
-  made->program_id = program.id();
-  made->program_version = program.version();
-  made->scope_id = scope.id();
-  made->scope_generation = scope.generation();
-  made->fetch = fetch;
-  // Plans of an older state of this scope or program can never run again.
-  std::erase_if(entries_, [&](const auto& old) {
-    return (old->scope_id == scope.id() && old->scope_generation != scope.generation()) ||
-           (old->program_id == program.id() && old->program_version != program.version());
-  });
-  entries_.push_back(std::move(made));
-  log::debug("executor", "plan of ", entries_.back()->plan->steps().size(), " steps made in ",
-             entries_.back()->plan->seconds_to_make(), " s");
-  return *entries_.back();
+  auto made = bind(plan_program(program, types, fetch, options), scope,
+                   {.groups = groups, .memory = memory_});
+  ++plans_made_;
+  log::debug("executor", "plan of ", made->steps().size(), " steps made in ",
+             made->seconds_to_make(), " s");
+  return plans_.add({.program_id = program.id(),
+                     .program_version = program.version(),
+                     .scope_id = scope.id(),
+                     .scope_generation = scope.generation(),
+                     .groups = std::move(groups),
+                     .feeds = std::move(types)},
+                    std::move(made));
 }
 
 Plan& Executor::plan(const ir::Program& program, Scope& scope, const Feeds& feeds,
                      const ir::Names& fetch) {
-  Entry& e = entry(program, scope, feeds, fetch);
-  for (size_t i = 0; i < feeds.size(); ++i)
-    e.plan->set_feed(static_cast<int>(i), feeds[i].second.raw());
-  return *e.plan;
+  const auto groups = options_.plan.groups ? options_.plan.groups : comm::process_groups();
+  Plan* p = plans_.find(program, scope, groups.get(), fetch, [&](const FeedTypes& types) {
+    return std::ranges::equal(feeds, types, [](const auto& feed, const auto& type) {
+      return feed.first == type.first && feed.second.dtype() == type.second.dtype &&
+             feed.second.shape() == type.second.shape;
+    });
+  });
+  if (p == nullptr) p = &make_plan(program, scope, groups, feeds, fetch);
+  for (size_t i = 0; i < feeds.size(); ++i) p->set_feed(static_cast<int>(i), feeds[i].second.raw());
+  return *p;
 }
 
 void Executor::run(Plan& plan) {

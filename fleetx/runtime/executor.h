@@ -1,4 +1,5 @@
-// Runs programs. The first run of a program with new feed shapes makes a plan; later runs reuse it.
+// Runs programs. The first run of a program with new feed shapes makes a plan; later runs reuse it,
+// also those that fetch less. The plans of an executor share one arena.
 //
 //   runtime::Scope scope;
 //   runtime::Executor exe;
@@ -13,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "fleetx/runtime/plan.h"
+#include "fleetx/runtime/plan_cache.h"
 #include "fleetx/runtime/planner.h"
 #include "fleetx/runtime/profile.h"
 
@@ -23,8 +26,12 @@ using Feeds = std::vector<std::pair<std::string, Tensor>>;
 struct ExecutorOptions {
   bool check_finite = false;  // stop at the first op that produces NaN or Inf, and name it
   bool profile = false;       // collect time per op
-  PlanOptions plan;
-  // Defaults, changed by FLEETX_CHECK_FINITE, FLEETX_PROFILE, FLEETX_SKIP, FLEETX_DUMP.
+  PlanOptions plan = {};
+  // What plans may take together; those not used for longest go first. The arena, as large as the
+  // largest plan needs, is not in it.
+  size_t plan_cache_bytes = default_plan_cache_bytes();
+  // Defaults, changed by FLEETX_CHECK_FINITE, FLEETX_PROFILE, FLEETX_SKIP, FLEETX_DUMP,
+  // FLEETX_PLAN_CACHE_MB.
   static ExecutorOptions from_env();
 };
 
@@ -41,22 +48,26 @@ class Executor {
                           const ir::Names& fetch = {});
 
   // The plan for these feeds, for callers that look at it or drive it themselves (set_feed, run,
-  // fetched).
+  // fetched). It may end when another one is made.
   Plan& plan(const ir::Program& program, Scope& scope, const Feeds& feeds = {},
              const ir::Names& fetch = {});
   void run(Plan& plan);
 
   // Time per op kind of all profiled runs.
   const Profile& profile() const { return profile_; }
-  size_t plans() const { return entries_.size(); }
+  size_t plans() const { return plans_.size(); }     // kept
+  size_t plans_made() const { return plans_made_; }  // ever
+  size_t plan_bytes() const { return plans_.bytes() + memory_->arena_bytes(); }
 
  private:
-  struct Entry;
-  Entry& entry(const ir::Program& program, Scope& scope, const Feeds& feeds,
-               const ir::Names& fetch);
+  Plan& make_plan(const ir::Program& program, Scope& scope,
+                  std::shared_ptr<const comm::Groups> groups, const Feeds& feeds,
+                  const ir::Names& fetch);
 
   ExecutorOptions options_;
-  std::vector<std::unique_ptr<Entry>> entries_;
+  std::shared_ptr<PlanMemory> memory_ = std::make_shared<PlanMemory>();
+  PlanCache plans_;
+  size_t plans_made_ = 0;
   Profile profile_;
 };
 

@@ -16,7 +16,7 @@
 #include "fleetx/models/lenet.h"
 #include "fleetx/optim/optimizer.h"
 #include "fleetx/runtime/executor.h"
-#include "fleetx/strategies/strategy.h"
+#include "tests/strategies/parallel_training.h"
 #include "tests/support/op_case.h"
 #include "tests/support/sample_program.h"
 #include "tests/support/workers.h"
@@ -97,7 +97,8 @@ long least_page_faults(const Body& body) {
     return usage.ru_minflt;
   };
   long least = std::numeric_limits<long>::max();
-  for (int i = 0; i < 5; ++i) {
+  // Many: on a busy machine a helper may run its first part, and touch its stack, only now.
+  for (int i = 0; i < 30 && least > 0; ++i) {
     const long before = faults();
     body();
     least = std::min(least, faults() - before);
@@ -164,10 +165,10 @@ TEST(Allocation, ADataParallelStepAllocatesNothing) {
   const int workers = 2;
   testing::run_workers(workers, [&](int rank, const testing::SharedGroups& groups) {
     testing::SampleProgram s;
-    optim::Momentum({.lr = 0.1, .mu = 0.9}).minimize(s.loss);
-    // A bucket for each layer, so that several calls are under way at once.
-    strategies::apply_strategies(s.main, s.startup, {{"data_parallel", {{"fuse", false}}}},
-                                 {.mesh = Mesh({{"dp", workers}}, rank)});
+    optim::Momentum momentum({.lr = 0.1, .mu = 0.9});
+    // A bucket for each layer, so that several calls are in flight at once.
+    testing::minimize_for_worker(s.loss, momentum, {{"data_parallel", {{"fuse", false}}}}, rank,
+                                 workers);
     Scope scope;
     Executor exe({.plan = {.groups = groups}});
     exe.run(s.startup, scope);

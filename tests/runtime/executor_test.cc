@@ -101,6 +101,34 @@ TEST(Executor, BadRequestsAreNamed) {
             std::string::npos);
 }
 
+// Two startup programs that give one name to parameters of different shapes.
+TEST(Executor, AStartupProgramReplacesVariablesOfOtherShapes) {
+  const auto build = [](ir::Builder& b, int64_t width) {
+    const ir::Var x = b.data("x", f32, {-1, width});
+    return b.op("matmul", {{"x", x}, {"y", b.parameter({.name = "w", .shape = {width, 2}})}});
+  };
+  ir::Program main[2];
+  Scope scope;
+  Executor exe;
+  for (const int round : {0, 1, 0}) {
+    const auto width = static_cast<int64_t>(3 + round);
+    ir::Program again, init;
+    ir::Builder b(again, init);
+    const ir::Var out = build(b, width);
+    exe.run(init, scope);
+    EXPECT_EQ(scope.get("w").shape(), (Shape{width, 2}));
+    const Feeds feeds{{"x", testing::random({5, width})}};
+    EXPECT_EQ(exe.run(again, scope, feeds, {out.name()})[0].shape(), (Shape{5, 2}));
+    main[round] = again;
+  }
+  // A program that reads the variable does not replace it.
+  const Feeds feeds{{"x", testing::random({5, 4})}};
+  EXPECT_NE(error_of([&] {
+              exe.run(main[1], scope, feeds, {main[1].ops().back().outputs[0][0]});
+            }).find("'w' in the scope is f32[3,2], the program declares f32[4,2]"),
+            std::string::npos);
+}
+
 TEST(Executor, UnneededOpsAndFeedsAreNotRun) {
   Running r;
   // The logits do not need the label.
