@@ -7,25 +7,27 @@
 //     dw1 = fc_grad(x, w1, dh)                  [dw2], t1 = all_reduce_start([dw2], @step@)
 //                                               dw1 = fc_grad(x, w1, dh)
 //                                               [dw1], t2 = all_reduce_start([dw1], @step@)
-//     update:                                   update:
 //                                               [dw2] = all_reduce_wait([dw2], t1)
-//     [w2] = sgd([w2], [dw2], lr)               [w2] = sgd([w2], [dw2], lr)
 //                                               [dw1] = all_reduce_wait([dw1], t2)
+//     update:                                   update:
+//     [w2] = sgd([w2], [dw2], lr)               [w2] = sgd([w2], [dw2], lr)
 //     [w1] = sgd([w1], [dw1], lr)               [w1] = sgd([w1], [dw1], lr)
 //
 // Gradients that are started together (see buckets.h) lie in one block of memory; it is reduced
-// while backward goes on. Sparse gradients are gathered instead: [dt@ALL] = all_gather_rows(dt).
-// Startup ends with the values of worker 0 for everybody. Random ops draw for this worker's part of
-// the batch. Backward begins with the worker's weight (see data_parallel.h) instead of 1:
-// dloss = assign(@worker_weight@). The gradient of a parameter with is_distributed=true is left
-// alone.
+// while backward goes on. The pass update_early then puts each update right behind its wait, so
+// that updates run while later buckets are in flight. Sparse gradients are gathered instead:
+// [dt@ALL] = all_gather_rows(dt). Startup ends with the values of worker 0 for everybody. Random
+// ops draw for this worker's part of the batch. Backward begins with the worker's weight (see
+// data_parallel.h) instead of 1: dloss = assign(@worker_weight@). State that follows from a
+// worker's own batch (statistics of batch norms, counts of metrics) becomes per rank. Parameters
+// that are not replicated along dp are left alone.
 //
 // Moves the bytes of all gradients once per step (sparse: those of all workers' rows).
 #include <algorithm>
-#include <map>
 
 #include "fleetx/ir/builder.h"
 #include "fleetx/ir/rewriter.h"
+#include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/buckets.h"
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/strategy.h"
@@ -37,112 +39,87 @@ using ir::Names;
 using ir::Role;
 using Position = ir::Rewriter::Position;
 
-// What backward computes for a parameter, and where.
-struct Source {
-  std::string grad;
-  const ir::VarInfo* param;
-  Position last_writer;
-};
-
-bool is_local(const ir::VarInfo& param) {
-  const auto it = param.attrs.find("is_distributed");
-  return it != param.attrs.end() && it->second.as<bool>();
-}
-
-// In the order in which backward makes them.
-std::vector<Source> gradients_of(ir::Rewriter& rw) {
-  std::map<std::string, Position> writers;
-  for (Position op = rw.begin(); op != rw.end(); ++op)
-    if (op->role == Role::kBackward)
-      for (const Names& names : op->outputs)
-        for (const std::string& name : names) writers[name] = op;
-  std::vector<Source> found;
-  for (Position op = rw.begin(); op != rw.end(); ++op) {
-    for (const Names& names : op->outputs) {
-      for (const std::string& name : names) {
-        const auto it = writers.find(name);
-        if (it == writers.end() || it->second != op) continue;
-        const ir::VarInfo& info = rw.program().var(name);
-        const auto of = info.attrs.find("grad_of");
-        if (of == info.attrs.end()) continue;
-        const ir::VarInfo& param = rw.program().var(of->second.as<std::string>());
-        if (!is_local(param)) found.push_back({name, &param, op});
-      }
-    }
-  }
-  return found;
-}
-
 bool is_sparse(const ir::Program& program, const std::string& var) {
   return program.var(var).type.kind == ir::VarKind::kSparseRows;
 }
 
-Position first_update_that_reads(ir::Rewriter& rw, const Names& names) {
-  for (Position op = rw.begin(); op != rw.end(); ++op)
-    if (op->role == Role::kUpdate &&
-        std::any_of(names.begin(), names.end(), [&](auto& name) { return op->reads(name); }))
-      return op;
-  return rw.end();
+bool is_shared(const ir::VarInfo& info) {
+  return info.placement.is_replicated() || info.placement.axis != kDataAxis;
+}
+
+void place(Programs& programs, const std::string& var, const ir::Placement& placement) {
+  ir::Rewriter(programs.main).edit_var(var).placement = placement;
+  if (programs.startup.find(var) != nullptr)
+    ir::Rewriter(programs.startup).edit_var(var).placement = placement;
 }
 
 class DataParallel final : public Strategy {
  public:
   std::string_view name() const override { return "data_parallel"; }
-  Traits traits() const override { return {.axes = {kDataAxis}, .after = {"recompute"}}; }
+  Traits traits() const override {
+    return {.acts = {{Phase::kGradients, {"recompute"}}, {Phase::kUpdates}}, .groups = {kDataAxis}};
+  }
   ir::Attrs options() const override {
     return {{"fuse", true}, {"fuse_size_in_MB", 32}, {"fuse_count", 50}};
   }
 
-  void validate(const ir::Program& main, const StrategyContext& context) const override {
+  std::optional<ir::Attrs> requested(const Settings& s, const Mesh& mesh) const override {
+    if (mesh.size(kDataAxis) == 1) return std::nullopt;
+    return ir::Attrs{
+        {"fuse", s.get("fuse_all_reduce_ops")},
+        {"fuse_size_in_MB", s.get("fuse_grad_size_in_MB")},
+        {"fuse_count", static_cast<int64_t>(s.get("fuse_grad_size_in_TFLOPS").as<double>())}};
+  }
+
+  void validate(const ir::Program&, const StrategyContext& context) const override {
     for (const char* limit : {"fuse_size_in_MB", "fuse_count"})
       check_arg(context.options.at(limit).as<int64_t>() > 0, "data_parallel: the option '", limit,
                 "' is ", context.options.at(limit), "; must be positive");
-    const auto is_backward = [](const ir::Op& op) { return op.role == Role::kBackward; };
-    check_arg(std::any_of(main.ops().begin(), main.ops().end(), is_backward),
-              "data_parallel: the program has no backward part");
   }
 
-  void apply(ir::Program& main, ir::Program& startup,
-             const StrategyContext& context) const override {
-    ir::Rewriter rw(main);
-    const std::vector<Source> sources = gradients_of(rw);
+  void on_gradients(Programs& programs, const StrategyContext& context) const override {
+    const ir::Program& main = programs.main;
+    const ir::Training training = ir::training_of(main, name());
+    ir::Rewriter rw(programs.main);
     std::vector<Gradient> dense;
-    std::map<std::string, Position> writers;
-    for (const Source& s : sources) {
-      const ir::TensorType& type = main.var(s.grad).type;
-      if (is_sparse(main, s.grad)) {
-        gather_rows(rw, s, context.mesh.size(kDataAxis));
+    for (const ir::Training::Parameter& p : training.parameters) {
+      if (!is_shared(main.var(p.name))) continue;
+      if (is_sparse(main, p.gradient)) {
+        gather_rows(rw, p.gradient, context.mesh.size(kDataAxis));
         continue;
       }
-      dense.push_back({s.grad, s.param->name,
+      const ir::TensorType& type = main.var(p.gradient).type;
+      dense.push_back({p.gradient, p.name,
                        static_cast<size_t>(type.shape.numel()) * size_of(type.dtype), type.dtype});
-      writers.emplace(s.grad, s.last_writer);
     }
-    for (const auto& bucket : buckets_of(dense, context.options)) average(rw, bucket, writers);
+    for (const auto& bucket : buckets_of(dense, context.options)) average(rw, bucket);
     for (Position op = rw.begin(); op != rw.end(); ++op)
-      if (op->def->random && op->attrs.contains("rank"))
-        rw.set_attr(op, "rank", context.mesh.coordinate(kDataAxis));
-    weigh_loss(rw, startup);
-    share_first_values(startup);
+      if (op->def->draws_per_sample) rw.set_attr(op, "axes", ir::Strings{kDataAxis});
+    weigh_loss(rw, programs.startup);
+    // Whole numbers count something, and counts of all workers add up.
+    const ir::Uniform uniform(main, kDataAxis);
+    for (const std::string& var : uniform.diverging())
+      place(programs, var,
+            ir::Placement::per_rank(kDataAxis, is_float(main.var(var).type.dtype)
+                                                   ? ir::Placement::Resize::kAverage
+                                                   : ir::Placement::Resize::kSum));
   }
 
-  // Every gradient that an update reads has been reduced.
-  void check(const ir::Program& main, const StrategyContext&) const override {
-    std::set<std::string> reduced;
-    for (const ir::Op& op : main.ops()) {
-      if (op.type() == "all_reduce_wait")
-        for (const std::string& name : op.out("out")) reduced.insert(name);
-      if (op.role != Role::kUpdate) continue;
-      for (const Names& names : op.inputs)
-        for (const std::string& name : names) {
-          const ir::VarInfo& info = main.var(name);
-          const auto of = info.attrs.find("grad_of");
-          if (of == info.attrs.end() || op.type() == "all_reduce_wait") continue;
-          const std::string param = of->second.as<std::string>();
-          FLEETX_CHECK(reduced.contains(name) || is_local(main.var(param)), ir::describe(op),
-                       "reads '", name, "', which the workers have not averaged");
-        }
-    }
+  void on_updates(Programs& programs, const StrategyContext&) const override {
+    const std::string& step = ir::training_of(programs.main, name()).step;
+    ir::Rewriter rw(programs.main);
+    for (Position op = rw.begin(); op != rw.end(); ++op)
+      if (op->type() == "all_reduce_start") rw.set_inputs(op, "step", {step});
+    share_first_values(programs.startup);
+  }
+
+  // Every gradient is the same on all workers.
+  void check(Phase phase, const ir::Program& main, const StrategyContext&) const override {
+    if (phase != Phase::kGradients) return;
+    const ir::Uniform uniform(main, kDataAxis);
+    for (const ir::Training::Parameter& p : main.training().parameters)
+      FLEETX_CHECK(uniform.holds(p.gradient) || !is_shared(main.var(p.name)), "the gradient '",
+                   p.gradient, "' of '", p.name, "' has not been averaged over the workers");
   }
 
  private:
@@ -159,72 +136,67 @@ class DataParallel final : public Strategy {
     return alone;
   }
 
-  static void average(ir::Rewriter& rw, const std::vector<Gradient>& bucket,
-                      const std::map<std::string, Position>& writers) {
+  static void average(ir::Rewriter& rw, const std::vector<Gradient>& bucket) {
     Names names;
     for (const Gradient& g : bucket) names.push_back(g.name);
-    // The op behind the last of those that make them.
+    // Behind the last of the ops that make them.
     Position place = rw.begin();
     for (Position op = rw.begin(); op != rw.end(); ++op)
-      for (const std::string& name : names)
-        if (writers.at(name) == op) place = std::next(op);
-    const Position update = first_update_that_reads(rw, names);
+      if (std::any_of(names.begin(), names.end(), [&](const auto& n) { return op->writes(n); }))
+        place = std::next(op);
     const std::string ticket = rw.fresh_name("all_reduce_ticket");
-    std::vector<std::pair<std::string, Names>> inputs{{"xs", names}};
-    if (rw.program().find(ir::kStepVar) != nullptr)
-      inputs.emplace_back("step", Names{std::string(ir::kStepVar)});
     rw.insert(place, {.type = "all_reduce_start",
-                      .inputs = inputs,
+                      .inputs = {{"xs", names}},
                       .outputs = {{"out", names}, {"ticket", {ticket}}},
-                      .attrs = {{"group", kDataAxis}},
+                      .attrs = {{"group", kDataAxis}, {"op", "average"}},
                       .role = Role::kBackward});
-    rw.insert(update, {.type = "all_reduce_wait",
-                       .inputs = {{"xs", names}, {"ticket", {ticket}}},
-                       .outputs = {{"out", names}},
-                       .attrs = {{"group", kDataAxis}},
-                       .role = Role::kUpdate});
+    rw.append({.type = "all_reduce_wait",
+               .inputs = {{"xs", names}, {"ticket", {ticket}}},
+               .outputs = {{"out", names}},
+               .attrs = {{"group", kDataAxis}, {"op", "average"}},
+               .role = Role::kBackward});
   }
 
-  static void gather_rows(ir::Rewriter& rw, const Source& s, int ranks) {
-    const std::string all = rw.fresh_name(s.grad + "@ALL");
-    const Position op =
-        rw.insert(std::next(s.last_writer), {.type = "all_gather_rows",
-                                             .inputs = {{"x", {s.grad}}},
-                                             .outputs = {{"out", {all}}},
-                                             .attrs = {{"group", kDataAxis}, {"ranks", ranks}},
-                                             .role = Role::kBackward});
-    rw.replace_later_uses(std::next(op), s.grad, all);
+  static void gather_rows(ir::Rewriter& rw, const std::string& grad, int ranks) {
+    const std::string all = rw.fresh_name(grad + "@ALL");
+    const Position op = rw.insert(std::next(rw.last_writer(grad)),
+                                  {.type = "all_gather_rows",
+                                   .inputs = {{"x", {grad}}},
+                                   .outputs = {{"out", {all}}},
+                                   .attrs = {{"group", kDataAxis}, {"ranks", ranks}},
+                                   .role = Role::kBackward});
+    rw.replace_later_uses(std::next(op), grad, all);
   }
 
   static void weigh_loss(ir::Rewriter& rw, ir::Program& startup) {
-    const Position seed = std::find_if(rw.begin(), rw.end(), [](const ir::Op& op) {
-      return op.role == Role::kBackward && op.type() == "fill" && op.attr<double>("value") == 1.0;
-    });
-    if (seed == rw.end()) return;
-    const std::string& dloss = seed->out("out").front();
+    const std::string& dloss = rw.program().training().seed;
+    const Position seed = rw.last_writer(dloss);
     ir::VarInfo weight;
     weight.name = kWeightVar;
     weight.type = rw.program().var(dloss).type;
     weight.persistable = weight.stop_gradient = true;
+    weight.placement = ir::Placement::transient();
     rw.add_var(weight);
     rw.insert(seed, {.type = "assign",
                      .inputs = {{"x", {weight.name}}},
                      .outputs = {{"out", {dloss}}},
                      .role = Role::kBackward,
                      .loc = seed->loc});
-    ir::Rewriter first(startup);
-    ir::Attrs ones = seed->attrs;
-    first.add_var(weight);
-    first.append({.type = "fill", .outputs = {{"out", {weight.name}}}, .attrs = ones});
     rw.erase(seed);
+    ir::Rewriter first(startup);
+    first.add_var(weight);
+    first.append(
+        {.type = "fill",
+         .outputs = {{"out", {weight.name}}},
+         .attrs = {{"shape", weight.type.shape}, {"dtype", weight.type.dtype}, {"value", 1.0}}});
   }
 
   static void share_first_values(ir::Program& startup) {
     Names state;
     for (const ir::VarInfo* v : startup.vars())
-      if (v->persistable) state.push_back(v->name);
+      if (v->persistable && !v->placement.is_transient() && is_shared(*v)) state.push_back(v->name);
     if (state.empty()) return;
-    ir::Rewriter(startup).append({.type = "broadcast_from",
+    ir::Rewriter(startup).append({.type = "broadcast",
                                   .inputs = {{"xs", state}},
                                   .outputs = {{"out", state}},
                                   .attrs = {{"group", kDataAxis}}});

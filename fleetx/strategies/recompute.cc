@@ -15,22 +15,27 @@
 // Communicates nothing. With n layers and a checkpoint after every k-th, the activations that wait
 // for backward are those of n/k checkpoints and of one segment of k layers instead of n layers; the
 // price is one more forward pass.
-#include <algorithm>
-
 #include "fleetx/autograd/recompute.h"
 #include "fleetx/strategies/strategy.h"
 
 namespace fleetx::strategies {
 namespace {
 
-bool marked(const ir::Program& program, const std::string& var) {
-  return program.var(var).attrs.contains("recompute");
-}
-
 class Recompute final : public Strategy {
  public:
   std::string_view name() const override { return "recompute"; }
+  // First: strategies that change gradients see the backward part as it will run.
+  Traits traits() const override { return {.acts = {{Phase::kGradients}}}; }
   ir::Attrs options() const override { return {{"checkpoints", ir::Strings{}}}; }
+
+  std::optional<ir::Attrs> requested(const Settings& s, const Mesh&) const override {
+    if (!s.on("recompute")) return std::nullopt;
+    check_arg(!s.on("recompute_configs.enable_offload") &&
+                  s.get("recompute_configs.checkpoint_shape").as<ir::Ints>().empty(),
+              "recompute_configs: enable_offload moves memory of a device to the host; here there "
+              "is only the host. Leave it off");
+    return ir::Attrs{{"checkpoints", s.get("recompute_configs.checkpoints")}};
+  }
 
   void validate(const ir::Program& main, const StrategyContext& context) const override {
     const auto checkpoints = context.options.at("checkpoints").as<ir::Strings>();
@@ -41,25 +46,28 @@ class Recompute final : public Strategy {
       check_arg(!info.persistable && !info.is_data, "recompute: the checkpoint '", name,
                 "' is not computed by the program");
     }
-    const auto is_backward = [](const ir::Op& op) { return op.role == ir::Role::kBackward; };
-    check_arg(std::any_of(main.ops().begin(), main.ops().end(), is_backward),
-              "recompute: the program has no backward part");
   }
 
-  void apply(ir::Program& main, ir::Program&, const StrategyContext& context) const override {
-    autograd::mark_recomputable(main, context.options.at("checkpoints").as<ir::Strings>());
-    autograd::recompute_marked(main);
+  void on_gradients(Programs& programs, const StrategyContext& context) const override {
+    ir::training_of(programs.main, "recompute");
+    autograd::recompute(programs.main, dropped(programs.main, context));
   }
 
   // No backward op holds on to a forward value that was to be given up.
-  void check(const ir::Program& main, const StrategyContext&) const override {
+  void check(Phase, const ir::Program& main, const StrategyContext& context) const override {
+    const std::set<std::string> gone = dropped(main, context);
     for (const ir::Op& op : main.ops()) {
       if (op.role != ir::Role::kBackward) continue;
       for (const ir::Names& names : op.inputs)
         for (const std::string& name : names)
-          FLEETX_CHECK(!marked(main, name), ir::describe(op), "still reads '", name,
+          FLEETX_CHECK(!gone.contains(name), ir::describe(op), "still reads '", name,
                        "', which was to be computed again");
     }
+  }
+
+ private:
+  static std::set<std::string> dropped(const ir::Program& main, const StrategyContext& context) {
+    return autograd::recomputable(main, context.options.at("checkpoints").as<ir::Strings>());
   }
 };
 

@@ -1,6 +1,7 @@
 #include "fleetx/strategies/strategy.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 
@@ -18,14 +19,6 @@ Registry& registry() {
   return all;
 }
 
-struct Call {
-  const Strategy* strategy;
-  Traits traits;
-  StrategyContext context;
-};
-// By name, so that nothing depends on the order in which strategies were asked for.
-using Calls = std::map<std::string, Call, std::less<>>;
-
 ir::Attrs complete_options(const Strategy& strategy, const ir::Attrs& given) {
   ir::Attrs options = strategy.options();
   std::vector<std::string> known;
@@ -40,64 +33,6 @@ ir::Attrs complete_options(const Strategy& strategy, const ir::Attrs& given) {
               "' must be a ", name_of(wanted), ", got ", value);
   }
   return options;
-}
-
-Calls look_up(const std::vector<Request>& requested, const StrategyContext& context) {
-  Calls calls;
-  for (const Request& request : requested) {
-    const auto it = registry().find(request.name);
-    check_arg(it != registry().end(), "there is no strategy '", request.name,
-              "'; the strategies are: ", join(strategy_names(), ", "));
-    const Strategy& strategy = *it->second;
-    Call call{&strategy, strategy.traits(), context};
-    call.context.options = complete_options(strategy, request.options);
-    check_arg(calls.emplace(request.name, std::move(call)).second, "strategy '", request.name,
-              "' is asked for twice");
-  }
-  return calls;
-}
-
-void check_relations(const Calls& calls, const StrategyContext& context) {
-  for (const auto& [name, call] : calls) {
-    for (const Relation& r : call.traits.conflicts)
-      check_arg(!calls.contains(r.strategy), "strategies '", name, "' and '", r.strategy,
-                "' cannot be used together: ", r.reason);
-    for (const Relation& r : call.traits.needs)
-      check_arg(calls.contains(r.strategy), "strategy '", name, "' needs strategy '", r.strategy,
-                "': ", r.reason);
-    for (const std::string& axis : call.traits.axes)
-      check_arg(context.mesh.has(axis), "strategy '", name, "' works along the mesh axis '", axis,
-                "', which this job does not have");
-  }
-  for (const std::string& name : context.skip)
-    check_arg(!registry().contains(name), "strategy '", name,
-              "' cannot be skipped, because it changes what the job computes: do not ask for it "
-              "instead");
-}
-
-// Of those whose predecessors are done, the first by name comes next.
-std::vector<const Call*> in_order(const Calls& calls) {
-  std::vector<const Call*> order;
-  std::set<std::string, std::less<>> done;
-  const auto is_ready = [&](const auto& item) {
-    const auto& after = item.second.traits.after;
-    return !done.contains(item.first) &&
-           std::all_of(after.begin(), after.end(), [&](const std::string& name) {
-             return done.contains(name) || !calls.contains(name);
-           });
-  };
-  while (order.size() < calls.size()) {
-    const auto next = std::find_if(calls.begin(), calls.end(), is_ready);
-    if (next == calls.end()) {
-      std::vector<std::string> rest;
-      for (const auto& [name, call] : calls)
-        if (!done.contains(name)) rest.push_back(name);
-      FLEETX_CHECK(false, "strategies that each want to run after another: ", join(rest, ", "));
-    }
-    order.push_back(&next->second);
-    done.insert(next->first);
-  }
-  return order;
 }
 
 }  // namespace
@@ -115,42 +50,183 @@ std::vector<std::string> strategy_names() {
   return names;
 }
 
-std::vector<passes::Report> apply_strategies(ir::Program& main, ir::Program& startup,
-                                             const std::vector<Request>& requested,
-                                             const StrategyContext& context) {
-  const Calls calls = look_up(requested, context);
-  check_relations(calls, context);
-  const auto order = in_order(calls);
-  for (const Call* call : order) call->strategy->validate(main, call->context);
-  if (order.empty()) return {};
+std::map<std::string, ir::Attrs> strategies_with_switches() {
+  std::map<std::string, ir::Attrs> all;
+  for (const auto& [name, strategy] : registry())
+    if (strategy->traits().own_switch) all.emplace(name, strategy->options());
+  return all;
+}
 
-  // Work on copies: an error half-way leaves the user's programs alone.
-  ir::Program new_main = main, new_startup = startup;
-  passes::dump(main, context.dump_dir, 0, "program");
-  passes::dump(startup, context.dump_dir, 0, "startup");
-  std::vector<passes::Report> reports;
+std::vector<Request> requests_of(const Settings& settings, const Mesh& mesh) {
+  std::vector<Request> requests;
+  for (const auto& [name, strategy] : registry())
+    if (auto options = strategy->requested(settings, mesh))
+      requests.push_back({name, *std::move(options)});
+  return requests;
+}
+
+std::string_view name_of(Phase phase) {
+  constexpr std::array<std::string_view, 3> kNames{"forward", "gradients", "updates"};
+  return kNames[static_cast<size_t>(phase)];
+}
+
+std::optional<ir::Attrs> Strategy::requested(const Settings& settings, const Mesh&) const {
+  if (!settings.on(name())) return std::nullopt;
+  ir::Attrs given;
+  if (traits().own_switch)
+    for (const auto& [option, fallback] : options())
+      given.emplace(option, settings.get(str(name(), "_configs.", option)));
+  return given;
+}
+
+void Strategy::on_forward(Programs&, const StrategyContext&) const {
+  FLEETX_CHECK(false, "strategy '", name(), "' says that it acts on forward, but does not");
+}
+void Strategy::on_gradients(Programs&, const StrategyContext&) const {
+  FLEETX_CHECK(false, "strategy '", name(), "' says that it acts on gradients, but does not");
+}
+void Strategy::on_updates(Programs&, const StrategyContext&) const {
+  FLEETX_CHECK(false, "strategy '", name(), "' says that it acts on updates, but does not");
+}
+
+struct ResolvedStrategies::Call {
+  const Strategy* strategy;
+  Traits traits;
+  StrategyContext context;
+
+  const Act* act(Phase phase) const {
+    const auto it = std::find_if(traits.acts.begin(), traits.acts.end(),
+                                 [&](const Act& a) { return a.phase == phase; });
+    return it == traits.acts.end() ? nullptr : &*it;
+  }
+  void run(Phase phase, Programs& programs) const {
+    switch (phase) {
+      case Phase::kForward: return strategy->on_forward(programs, context);
+      case Phase::kGradients: return strategy->on_gradients(programs, context);
+      case Phase::kUpdates: return strategy->on_updates(programs, context);
+    }
+  }
+};
+
+ResolvedStrategies::ResolvedStrategies(const std::vector<Request>& requested,
+                                       StrategyContext context)
+    : context_(std::move(context)) {
+  for (const Request& request : requested) {
+    const auto it = registry().find(request.name);
+    check_arg(it != registry().end(), "there is no strategy '", request.name,
+              "'; the strategies are: ", join(strategy_names(), ", "));
+    const Strategy& strategy = *it->second;
+    Call call{&strategy, strategy.traits(), context_};
+    FLEETX_CHECK(!call.traits.acts.empty(), "strategy '", request.name, "' acts in no phase");
+    call.context.options = complete_options(strategy, request.options);
+    check_arg(calls_.emplace(request.name, std::move(call)).second, "strategy '", request.name,
+              "' is asked for twice");
+  }
+  check_relations();
+  for (const Phase phase : {Phase::kForward, Phase::kGradients, Phase::kUpdates})
+    (void)in_order(phase);
+}
+
+ResolvedStrategies::~ResolvedStrategies() = default;
+
+void ResolvedStrategies::check_relations() const {
+  for (const auto& [name, call] : calls_) {
+    for (const Relation& r : call.traits.conflicts)
+      check_arg(!calls_.contains(r.strategy), "strategies '", name, "' and '", r.strategy,
+                "' cannot be used together: ", r.reason);
+    for (const Relation& r : call.traits.needs)
+      check_arg(calls_.contains(r.strategy), "strategy '", name, "' needs strategy '", r.strategy,
+                "': ", r.reason);
+    for (const std::string& group : call.traits.groups)
+      for (const std::string& axis : Mesh::axes_of(group))
+        check_arg(context_.mesh.has(axis), "strategy '", name, "' works along the mesh axis '",
+                  axis, "', which this job does not have");
+  }
+  for (const std::string& name : context_.skip)
+    check_arg(!registry().contains(name), "strategy '", name,
+              "' cannot be skipped, because it changes what the job computes: do not ask for it "
+              "instead");
+}
+
+// Of those whose predecessors are done, the first by name comes next.
+std::vector<const ResolvedStrategies::Call*> ResolvedStrategies::in_order(Phase phase) const {
+  std::map<std::string_view, const Act*> waiting;
+  for (const auto& [name, call] : calls_)
+    if (const Act* act = call.act(phase)) waiting.emplace(name, act);
+  std::vector<const Call*> order;
+  while (!waiting.empty()) {
+    const auto next = std::find_if(waiting.begin(), waiting.end(), [&](const auto& item) {
+      const auto& after = item.second->after;
+      return std::none_of(after.begin(), after.end(),
+                          [&](const std::string& name) { return waiting.contains(name); });
+    });
+    if (next == waiting.end()) {
+      std::vector<std::string> rest;
+      for (const auto& [name, act] : waiting) rest.emplace_back(name);
+      FLEETX_CHECK(false, "strategies that each want to run after another on ", name_of(phase),
+                   ": ", join(rest, ", "));
+    }
+    order.push_back(&calls_.find(next->first)->second);
+    waiting.erase(next);
+  }
+  return order;
+}
+
+void ResolvedStrategies::validate(const ir::Program& main) const {
+  for (const auto& [name, call] : calls_) call.strategy->validate(main, call.context);
+}
+
+std::vector<std::string> ResolvedStrategies::groups() const {
+  std::set<std::string> all;
+  for (const auto& [name, call] : calls_)
+    all.insert(call.traits.groups.begin(), call.traits.groups.end());
+  return {all.begin(), all.end()};
+}
+
+void ResolvedStrategies::apply(Phase phase, Programs programs) {
+  const auto order = in_order(phase);
+  if (order.empty()) return;
+  if (reports_.empty()) {
+    passes::dump(programs.main, context_.dump_dir, 0, "program");
+    passes::dump(programs.startup, context_.dump_dir, 0, "startup");
+  }
   for (const Call* call : order) {
-    passes::Report& report = reports.emplace_back();
-    report.name = call->strategy->name();
-    report.ops_before = new_main.ops().size();
-    const uint64_t startup_version = new_startup.version();
+    passes::Report& report = reports_.emplace_back();
+    report.name = str(call->strategy->name(), ".", name_of(phase));
+    report.ops_before = programs.main.ops().size();
+    const uint64_t startup_version = programs.startup.version();
     const auto start = std::chrono::steady_clock::now();
-    call->strategy->apply(new_main, new_startup, call->context);
+    call->run(phase, programs);
     report.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    report.ops_after = new_main.ops().size();
+    report.ops_after = programs.main.ops().size();
 
-    passes::dump(new_main, context.dump_dir, reports.size(), report.name);
-    if (new_startup.version() != startup_version)
-      passes::dump(new_startup, context.dump_dir, reports.size(), report.name + ".startup");
-    const std::string stage = str("after strategy '", report.name, "'");
-    ir::verify(new_main, stage);
-    ir::verify(new_startup, stage + " (startup)");
-    call->strategy->check(new_main, call->context);
+    passes::dump(programs.main, context_.dump_dir, reports_.size(), report.name);
+    if (programs.startup.version() != startup_version)
+      passes::dump(programs.startup, context_.dump_dir, reports_.size(), report.name + ".startup");
+    const std::string stage =
+        str("after strategy '", call->strategy->name(), "' on ", name_of(phase));
+    ir::verify(programs.main, stage);
+    ir::verify(programs.startup, stage + " (startup)");
+    call->strategy->check(phase, programs.main, call->context);
   }
-  main = std::move(new_main);
-  startup = std::move(new_startup);
-  return reports;
+}
+
+void minimize(Programs programs, ResolvedStrategies& strategies,
+              const std::function<void()>& backward, const std::function<void()>& optimize) {
+  const ir::Program main = programs.main, startup = programs.startup;
+  try {
+    strategies.validate(programs.main);
+    strategies.apply(Phase::kForward, programs);
+    backward();
+    strategies.apply(Phase::kGradients, programs);
+    optimize();
+    strategies.apply(Phase::kUpdates, programs);
+  } catch (...) {
+    programs.main = main;
+    programs.startup = startup;
+    throw;
+  }
 }
 
 }  // namespace fleetx::strategies

@@ -1,21 +1,28 @@
 // A strategy (amp, recompute, data parallel, ...) is a function from Program to Program; nothing
-// else in FleetX knows strategies. One file each in fleetx/strategies/, registered by name:
+// else in FleetX knows strategies. One file each in fleetx/strategies/, registered by name. It acts
+// in one or more phases of minimize():
+//
+//   forward strategies -> backward -> gradient strategies -> optimizer -> update strategies
 //
 //   class Halve final : public Strategy {
 //     std::string_view name() const override { return "halve"; }
 //     Traits traits() const override {
-//       return {.after = {"amp"}, .conflicts = {{"twice", "both scale the loss"}}};
+//       return {.acts = {{Phase::kGradients, {"data_parallel"}}},
+//               .conflicts = {{"twice", "both scale the gradients"}}};
 //     }
-//     void apply(Program& main, Program& startup, const StrategyContext& c) const override { ... }
+//     void on_gradients(Programs& programs, const StrategyContext& context) const override { ... }
 //   };
 //   FLEETX_STRATEGY(halve, Halve);
 //
-// apply is deterministic, changes programs through Rewriter only, and neither communicates nor
+// Each phase is deterministic, changes programs through Rewriter only, and neither communicates nor
 // looks at a clock: any process can make the program of any rank. A registered strategy has no
 // state and is safe to share.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -27,24 +34,55 @@
 
 namespace fleetx::strategies {
 
+enum class Phase : uint8_t {
+  kForward,    // backward does not exist yet: casts, splits of tensor parallel and pipeline
+  kGradients,  // after backward: averaging, merging, compressing, recomputing
+  kUpdates,    // after the optimizer: skipped or sharded updates, parameter servers
+};
+std::string_view name_of(Phase phase);
+
 // Another strategy, and why it must not or must be there too.
 struct Relation {
   std::string strategy;
   std::string reason;
 };
 
+// A phase in which a strategy acts. Order within a phase: those it names come first where they act
+// in that phase too.
+struct Act {
+  Phase phase;
+  std::vector<std::string> after = {};
+};
+
 struct Traits {
-  std::vector<std::string> axes = {};   // of the mesh, that it communicates along
-  std::vector<std::string> after = {};  // strategies that come first where they are asked for
+  std::vector<Act> acts;
+  std::vector<std::string> groups = {};  // of ranks that it communicates in: "dp", "dp+mp"
   std::vector<Relation> conflicts = {};
   std::vector<Relation> needs = {};
+  // Users switch it on with DistributedStrategy.NAME and set its options with NAME_configs; both
+  // are made from this file. false: the original has a switch for it, or it follows from the job.
+  bool own_switch = false;
+};
+
+// What the user has set, by name: "recompute", "recompute_configs.checkpoints". An unknown name is
+// kInternal: the strategy file is wrong.
+class Settings {
+ public:
+  virtual ~Settings() = default;
+  virtual ir::Attr get(std::string_view field) const = 0;
+  bool on(std::string_view field) const { return get(field).as<bool>(); }
 };
 
 struct StrategyContext {
   Mesh mesh = {};
   std::string dump_dir = "";        // where to write NN.name.txt after each strategy; "": nowhere
   std::set<std::string> skip = {};  // the user's wish to skip passes; naming a strategy is an error
-  ir::Attrs options = {};  // of the strategy that is called, complete; set by apply_strategies
+  ir::Attrs options = {};           // of the strategy that is called, complete
+};
+
+struct Programs {
+  ir::Program& main;
+  ir::Program& startup;
 };
 
 class Strategy {
@@ -52,14 +90,24 @@ class Strategy {
   virtual ~Strategy() = default;
 
   virtual std::string_view name() const = 0;
-  virtual Traits traits() const { return {}; }
+  virtual Traits traits() const = 0;
   virtual ir::Attrs options() const { return {}; }  // with their defaults
-  // Throws kInvalidArgument for options that make no sense or a program that it cannot work on.
+  // The options that the user's settings ask for; nothing where they do not ask for the strategy.
+  // Default: the switch of its name, and NAME_configs where the switch is its own. Settings that
+  // make no sense here throw.
+  virtual std::optional<ir::Attrs> requested(const Settings& settings, const Mesh& mesh) const;
+  // Throws kInvalidArgument for options that make no sense or a network that it cannot work on.
+  // `main` is the program before any strategy and before backward.
   virtual void validate(const ir::Program& /*main*/, const StrategyContext& /*context*/) const {}
-  virtual void apply(ir::Program& main, ir::Program& startup,
-                     const StrategyContext& context) const = 0;
-  // The post-condition, checked after the verifier: throws where apply did not do what it promises.
-  virtual void check(const ir::Program& /*main*/, const StrategyContext& /*context*/) const {}
+
+  // One for each phase of the traits; those of other phases are never called.
+  virtual void on_forward(Programs& programs, const StrategyContext& context) const;
+  virtual void on_gradients(Programs& programs, const StrategyContext& context) const;
+  virtual void on_updates(Programs& programs, const StrategyContext& context) const;
+  // The post-condition of a phase, checked after the verifier: throws where the strategy did not do
+  // what it promises.
+  virtual void check(Phase /*phase*/, const ir::Program& /*main*/,
+                     const StrategyContext& /*context*/) const {}
 };
 
 struct Request {
@@ -67,14 +115,45 @@ struct Request {
   ir::Attrs options = {};  // those that differ from the defaults
 };
 
-// Orders the requested strategies by their traits (the order of the requests does not matter), then
-// applies one after the other. An unknown name or option, a conflict, an unmet need or the wish to
-// skip a strategy is kInvalidArgument with the reason; on any error both programs are as they were.
-std::vector<passes::Report> apply_strategies(ir::Program& main, ir::Program& startup,
-                                             const std::vector<Request>& requested,
-                                             const StrategyContext& context);
+// The strategies of one job, in order. An unknown name or option, a conflict, an unmet need, a
+// group that the mesh does not have or the wish to skip a strategy is kInvalidArgument with the
+// reason.
+class ResolvedStrategies {
+ public:
+  ResolvedStrategies(const std::vector<Request>& requested, StrategyContext context);
+  ~ResolvedStrategies();
+
+  // Before anything is changed.
+  void validate(const ir::Program& main) const;
+  // Those of one phase, one after the other; each result is dumped, verified and checked.
+  void apply(Phase phase, Programs programs);
+  // All groups of ranks that they communicate in, sorted.
+  std::vector<std::string> groups() const;
+  const std::vector<passes::Report>& applied() const { return reports_; }
+
+ private:
+  struct Call;
+  // By name, so that nothing depends on the order in which strategies were asked for.
+  using Calls = std::map<std::string, Call, std::less<>>;
+  void check_relations() const;
+  std::vector<const Call*> in_order(Phase phase) const;
+
+  Calls calls_;
+  StrategyContext context_;
+  std::vector<passes::Report> reports_;
+};
+
+// forward strategies -> backward() -> gradient strategies -> optimize() -> update strategies. On
+// any error both programs are as they were.
+void minimize(Programs programs, ResolvedStrategies& strategies,
+              const std::function<void()>& backward, const std::function<void()>& optimize);
+
+// What the user's settings ask for, of all registered strategies.
+std::vector<Request> requests_of(const Settings& settings, const Mesh& mesh);
 
 std::vector<std::string> strategy_names();  // registered ones, sorted
+// Those with a switch of their own, with their options.
+std::map<std::string, ir::Attrs> strategies_with_switches();
 
 // Registers at static initialisation; two strategies of one name are a bug (kInternal).
 struct RegisterStrategy {

@@ -3,9 +3,9 @@
 //
 //   before                                      after
 //     y, m, v, sm, si = batch_norm(...)           y, m, v, sm, si = batch_norm(...) {group="dp"}
-//     dx, ds, db = batch_norm_grad(...)           dx, ds, db = batch_norm_grad(...) {group="dp"}
 //
-// Moves two numbers per channel, twice per layer and step; the workers wait for each other there.
+// Acts on forward: the gradient op takes over the group. Moves two numbers per channel, twice per
+// layer and step; the workers wait for each other there.
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/strategy.h"
@@ -15,27 +15,32 @@ namespace {
 
 // Whether it computes statistics of the batch.
 bool takes_statistics(const ir::Op& op) {
-  if (op.type() == "batch_norm")
-    return !op.attr<bool>("is_test") && !op.attr<bool>("use_global_stats");
-  return op.type() == "batch_norm_grad" && !op.attr<bool>("use_global_stats");
+  return op.type() == "batch_norm" && !op.attr<bool>("is_test") &&
+         !op.attr<bool>("use_global_stats");
 }
 
 class SyncBatchNorm final : public Strategy {
  public:
   std::string_view name() const override { return "sync_batch_norm"; }
   Traits traits() const override {
-    return {.axes = {kDataAxis},
-            .after = {"recompute"},
+    return {.acts = {{Phase::kForward}},
+            .groups = {kDataAxis},
             .needs = {{"data_parallel", "the statistics are those of its workers"}}};
   }
 
-  void apply(ir::Program& main, ir::Program&, const StrategyContext&) const override {
-    ir::Rewriter rw(main);
+  // One worker has the whole batch anyway.
+  std::optional<ir::Attrs> requested(const Settings& s, const Mesh& mesh) const override {
+    if (!s.on("sync_batch_norm") || mesh.size(kDataAxis) == 1) return std::nullopt;
+    return ir::Attrs{};
+  }
+
+  void on_forward(Programs& programs, const StrategyContext&) const override {
+    ir::Rewriter rw(programs.main);
     for (auto op = rw.begin(); op != rw.end(); ++op)
       if (takes_statistics(*op)) rw.set_attr(op, "group", kDataAxis);
   }
 
-  void check(const ir::Program& main, const StrategyContext&) const override {
+  void check(Phase, const ir::Program& main, const StrategyContext&) const override {
     for (const ir::Op& op : main.ops())
       FLEETX_CHECK(!takes_statistics(op) || op.attr<std::string>("group") == kDataAxis,
                    ir::describe(op), "takes the statistics of one worker only");

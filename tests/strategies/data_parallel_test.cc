@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/models/resnet.h"
 #include "fleetx/nn/nn.h"
@@ -12,7 +13,7 @@
 namespace fleetx::strategies {
 namespace {
 
-using testing::apply_for_worker;
+using testing::minimize_for_worker;
 using testing::Training;
 
 constexpr const char* kText = R"(program
@@ -26,9 +27,9 @@ var y : f32[-1,1]
 var loss : f32[1]
 var dloss : f32[1]
 var dy : f32[-1,1]
-var dw2 : f32[3,1] {grad_of="w2"}
+var dw2 : f32[3,1]
 var dh : f32[-1,3]
-var dw1 : f32[4,3] {grad_of="w1"}
+var dw1 : f32[4,3]
 
 forward:
 h = fc(x, w1, _)
@@ -41,9 +42,10 @@ dy = mean_grad(y, dloss)
 dh, dw2, _ = fc_grad(h, w2, _, _, dy)
 _, dw1, _ = fc_grad(x, w1, _, _, dh)
 
-update:
-[w2] = sgd([w2], [dw2], lr, _)
-[w1] = sgd([w1], [dw1], lr, _)
+training:
+loss(loss, dloss)
+parameter(w2, dw2, _)
+parameter(w1, dw1, _)
 )";
 
 std::vector<std::string> lines_of(const ir::Program& program, ir::Role role) {
@@ -53,35 +55,108 @@ std::vector<std::string> lines_of(const ir::Program& program, ir::Role role) {
   return lines;
 }
 
+// The optimizer's part of kText.
+void append_updates(ir::Program& main) {
+  ir::Rewriter rw(main);
+  for (const char* w : {"w2", "w1"})
+    rw.append({.type = "sgd",
+               .inputs = {{"param", {w}}, {"grad", {str("d", w)}}, {"lr", {"lr"}}},
+               .outputs = {{"param_out", {w}}},
+               .role = ir::Role::kUpdate});
+  rw.edit_training().step = "@step@";
+  for (auto& p : rw.edit_training().parameters) p.learning_rate = "lr";
+}
+
+// A start-up program that makes the state of kText.
+constexpr const char* kStartup = R"(program
+param w1 : f32[4,3]
+state counts : f32[2] per_rank(dp, sum)
+
+forward:
+w1 = fill() {shape=[4,3]}
+counts = fill() {shape=[2]}
+)";
+
 TEST(DataParallel, ProgramText) {
-  ir::Program main = ir::parse_text(kText), startup;
-  // A limit that no layer stays under: each has a bucket of its own.
-  apply_strategies(main, startup, {{"data_parallel", {{"fuse", false}}}},
-                   {.mesh = Mesh({{"dp", 2}}, 1)});
-  EXPECT_EQ(lines_of(main, ir::Role::kBackward),
-            (std::vector<std::string>{
-                R"(dloss = assign("@worker_weight@"))", "dy = mean_grad(y, dloss)",
-                "dh, dw2, _ = fc_grad(h, w2, _, _, dy)",
-                R"([dw2], all_reduce_ticket = all_reduce_start([dw2], @step@) {group="dp"})",
-                "_, dw1, _ = fc_grad(x, w1, _, _, dh)",
-                R"([dw1], all_reduce_ticket_1 = all_reduce_start([dw1], @step@) {group="dp"})"}));
+  ir::Program main = ir::parse_text(kText), startup = ir::parse_text(kStartup);
+  // No fusion: each layer has a bucket of its own.
+  ResolvedStrategies resolved({{"data_parallel", {{"fuse", false}}}},
+                              {.mesh = Mesh({{"dp", 2}}, 1)});
+  EXPECT_EQ(resolved.groups(), std::vector<std::string>{"dp"});
+  strategies::minimize(
+      {main, startup}, resolved, [] {}, [&] { append_updates(main); });
+  EXPECT_EQ(
+      lines_of(main, ir::Role::kBackward),
+      (std::vector<std::string>{
+          R"(dloss = assign("@worker_weight@"))", "dy = mean_grad(y, dloss)",
+          "dh, dw2, _ = fc_grad(h, w2, _, _, dy)",
+          R"([dw2], all_reduce_ticket = all_reduce_start([dw2], @step@) {group="dp", op="average"})",
+          "_, dw1, _ = fc_grad(x, w1, _, _, dh)",
+          R"([dw1], all_reduce_ticket_1 = all_reduce_start([dw1], @step@) {group="dp", op="average"})",
+          R"([dw2] = all_reduce_wait([dw2], all_reduce_ticket) {group="dp", op="average"})",
+          R"([dw1] = all_reduce_wait([dw1], all_reduce_ticket_1) {group="dp", op="average"})"}));
   EXPECT_EQ(lines_of(main, ir::Role::kUpdate),
-            (std::vector<std::string>{
-                R"([dw2] = all_reduce_wait([dw2], all_reduce_ticket) {group="dp"})",
-                "[w2] = sgd([w2], [dw2], lr, _)",
-                R"([dw1] = all_reduce_wait([dw1], all_reduce_ticket_1) {group="dp"})",
-                "[w1] = sgd([w1], [dw1], lr, _)"}));
+            (std::vector<std::string>{"[w2] = sgd([w2], [dw2], lr, _)",
+                                      "[w1] = sgd([w1], [dw1], lr, _)"}));
+  // The weight of a worker is made anew at every start, and counts stay those of their rank.
+  EXPECT_TRUE(main.var("@worker_weight@").placement.is_transient());
   EXPECT_EQ(lines_of(startup, ir::Role::kForward),
-            (std::vector<std::string>{
-                R"("@worker_weight@" = fill() {shape=[1], value=1.0})",
-                R"(["@worker_weight@"] = broadcast_from(["@worker_weight@"]) {group="dp"})"}));
+            (std::vector<std::string>{"w1 = fill() {shape=[4,3]}", "counts = fill() {shape=[2]}",
+                                      R"("@worker_weight@" = fill() {shape=[1], value=1.0})",
+                                      R"([w1] = broadcast([w1]) {group="dp"})"}));
+}
+
+TEST(DataParallel, TheProgramOfAllWorkersIsTheSame) {
+  std::vector<std::string> texts;
+  for (const int rank : {0, 1}) {
+    ir::Program main = ir::parse_text(kText), startup;
+    ResolvedStrategies resolved({{"data_parallel"}}, {.mesh = Mesh({{"dp", 2}}, rank)});
+    resolved.apply(Phase::kGradients, {main, startup});
+    texts.push_back(ir::to_text(main));
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+}
+
+TEST(DataParallel, StateOfAWorkersOwnBatchIsPerRank) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {-1, 8});
+  const ir::Var y = nn::batch_norm(nn::fc(x, {.size = 4}), {.name = "norm"});
+  const ir::Var seen = b.state("seen", i64, {1});
+  b.op("increment", {{"x", seen}}, {{"value", 1.0}}, {{"out", seen}});
+  optim::Momentum momentum;
+  minimize_for_worker(nn::mean(y), momentum, {{"data_parallel"}}, 0, 2);
+  size_t statistics = 0;
+  for (const ir::VarInfo* v : main.vars()) {
+    if (!v->persistable || v->name == "@worker_weight@") continue;
+    const bool is_statistic = v->placement.is_per_rank();
+    statistics += is_statistic ? 1 : 0;
+    EXPECT_EQ(startup.var(v->name).placement, v->placement) << v->name;
+    EXPECT_EQ(str(v->placement), is_statistic ? "per_rank(dp, average)" : "replicated") << v->name;
+    EXPECT_FALSE(is_statistic && (v->is_parameter || v->name == "seen")) << v->name;
+  }
+  EXPECT_EQ(statistics, 2u);
+}
+
+TEST(DataParallel, ParametersOfOneRankAreLeftAlone) {
+  ir::Program main = ir::parse_text(kText), startup;
+  ir::Rewriter(main).edit_var("w1").placement =
+      ir::Placement::per_rank("dp", ir::Placement::Resize::kReset);
+  ResolvedStrategies resolved({{"data_parallel"}}, {.mesh = Mesh({{"dp", 2}}, 0)});
+  resolved.apply(Phase::kGradients, {main, startup});
+  for (const ir::Op& op : main.ops()) {
+    if (op.type() != "all_reduce_start") continue;
+    EXPECT_EQ(op.in("xs"), ir::Names{"dw2"});
+  }
 }
 
 TEST(DataParallel, RefusesWhatMakesNoSense) {
   const auto apply = [](const Request& request, const StrategyContext& context,
                         const std::string& text = kText) {
     ir::Program main = ir::parse_text(text), startup;
-    apply_strategies(main, startup, {request}, context);
+    ResolvedStrategies resolved({request}, context);
+    strategies::minimize(
+        {main, startup}, resolved, [] {}, [&] { append_updates(main); });
   };
   const StrategyContext two{.mesh = Mesh({{"dp", 2}}, 0)};
   EXPECT_NO_THROW(apply({"data_parallel"}, two));
@@ -98,8 +173,8 @@ TEST(DataParallel, ResNet50sGradientsBecomeFiveCalls) {
   ir::Builder b(main, startup);
   const auto net = models::resnet(b.data("x", f32, {-1, 3, 224, 224}), {.depth = 50});
   const ir::Var loss = nn::mean(nn::softmax_cross_entropy(net.logits, b.data("y", i64, {-1, 1})));
-  optim::Momentum({.lr = 0.1}).minimize(loss);
-  apply_for_worker(b, {{"data_parallel"}}, 0, 2);
+  optim::Momentum momentum({.lr = 0.1});
+  minimize_for_worker(loss, momentum, {{"data_parallel"}}, 0, 2);
   size_t calls = 0, gradients = 0;
   for (const ir::Op& op : main.ops()) {
     if (op.type() != "all_reduce_start") continue;

@@ -16,10 +16,14 @@
 
 namespace fleetx::testing {
 
-inline void apply_for_worker(ir::Builder& b, const std::vector<strategies::Request>& requests,
-                             int rank, int workers) {
-  strategies::apply_strategies(b.main(), b.startup(), requests,
-                               {.mesh = Mesh({{"dp", workers}}, rank)});
+inline void minimize_for_worker(const ir::Var& loss, optim::Optimizer& optimizer,
+                                const std::vector<strategies::Request>& requests, int rank,
+                                int workers) {
+  ir::Builder& b = loss.builder();
+  strategies::ResolvedStrategies resolved(requests, {.mesh = Mesh({{"dp", workers}}, rank)});
+  strategies::minimize(
+      {b.main(), b.startup()}, resolved, [&] { (void)optimizer.backward(loss); },
+      [&] { optimizer.apply_gradients(autograd::trained(b)); });
 }
 
 struct Training {
@@ -74,10 +78,9 @@ inline Training train(const std::function<ir::Var(ir::Builder&)>& network,
       const std::scoped_lock lock(building);
       const ir::Var l = network(b);
       loss = l.name();
-      optimizer.minimize(l);
       // Different first values, so that they agree only if worker 0's are shared.
       startup.set_seed(static_cast<uint64_t>(rank + 1));
-      apply_for_worker(b, o.strategies, rank, o.workers);
+      minimize_for_worker(l, optimizer, o.strategies, rank, o.workers);
     }
     runtime::Scope scope;
     runtime::Executor exe({.plan = {.groups = groups}});

@@ -14,6 +14,8 @@ namespace {
 constexpr const char* kText = R"(program
 data x : f32[-1,4]
 state s : f32[4]
+var loss : f32[1]
+var dloss : f32[1]
 var a : f32[-1,4]
 var b : f32[-1,4]
 var c : f32[-1,4]
@@ -25,16 +27,23 @@ forward:
 a = scale(x) {scale=2.0}
 b = scale(a) {scale=3.0}
 c = elementwise_mul(b, a)
+loss = mean(c)
 
 backward:
+dloss = fill() {shape=[1], value=1.0}
 dc = fill_like(c) {value=1.0}
 db = elementwise_mul(dc, a)
 da = elementwise_mul(dc, b)
+
+training:
+loss(loss, dloss)
 )";
 
 ir::Program apply(const ir::Strings& checkpoints, const std::string& text = kText) {
   ir::Program main = ir::parse_text(text), startup;
-  apply_strategies(main, startup, {{"recompute", {{"checkpoints", checkpoints}}}}, {});
+  ResolvedStrategies resolved({{"recompute", {{"checkpoints", checkpoints}}}}, {});
+  resolved.validate(main);
+  resolved.apply(Phase::kGradients, {main, startup});
   return main;
 }
 
@@ -43,10 +52,10 @@ TEST(Recompute, BackwardReadsCopiesOfWhatIsNotKept) {
   std::vector<std::string> backward;
   for (const ir::Op& op : main.ops())
     if (op.role == ir::Role::kBackward) backward.push_back(ir::to_text(op));
-  EXPECT_EQ(backward,
-            (std::vector<std::string>{
-                "dc = fill_like(c) {value=1.0}", "db = elementwise_mul(dc, a)",
-                "b@RECOMPUTE = scale(a) {scale=3.0}", "da = elementwise_mul(dc, b@RECOMPUTE)"}));
+  EXPECT_EQ(backward, (std::vector<std::string>{
+                          "dloss = fill() {shape=[1], value=1.0}", "dc = fill_like(c) {value=1.0}",
+                          "db = elementwise_mul(dc, a)", "b@RECOMPUTE = scale(a) {scale=3.0}",
+                          "da = elementwise_mul(dc, b@RECOMPUTE)"}));
 }
 
 TEST(Recompute, RefusesWhatMakesNoSense) {
@@ -86,8 +95,10 @@ Training train(bool recompute) {
            {{"param_out", ir::Names{param.name()}}});
     b.op("increment", {{"x", b.step()}}, {}, {{"out", b.step()}});
   }
-  if (recompute)
-    apply_strategies(main, startup, {{"recompute", {{"checkpoints", checkpoints}}}}, {});
+  if (recompute) {
+    ResolvedStrategies resolved({{"recompute", {{"checkpoints", checkpoints}}}}, {});
+    resolved.apply(Phase::kGradients, {main, startup});
+  }
 
   runtime::Scope scope;
   runtime::Executor exe(runtime::ExecutorOptions{});

@@ -27,8 +27,10 @@ TrainOptions options(int workers, const std::vector<Request>& requests) {
 TEST(SyncBatchNorm, ProgramText) {
   ir::Program main, startup;
   ir::Builder b(main, startup);
-  optim::Sgd({.lr = 0.1}).minimize(convolutions(b));
-  testing::apply_for_worker(b, {{"data_parallel"}, {"sync_batch_norm"}}, 0, 2);
+  optim::Sgd sgd({.lr = 0.1});
+  const ir::Var loss = convolutions(b);
+  EXPECT_THROW(testing::minimize_for_worker(loss, sgd, {{"sync_batch_norm"}}, 0, 2), Error);
+  testing::minimize_for_worker(loss, sgd, {{"data_parallel"}, {"sync_batch_norm"}}, 0, 2);
   int found = 0;
   for (const ir::Op& op : main.ops())
     if (op.type().starts_with("batch_norm")) {
@@ -36,7 +38,8 @@ TEST(SyncBatchNorm, ProgramText) {
       EXPECT_NE(ir::to_text(op).find(R"(group="dp")"), std::string::npos) << ir::to_text(op);
     }
   EXPECT_EQ(found, 6);
-  EXPECT_THROW(testing::apply_for_worker(b, {{"sync_batch_norm"}}, 0, 2), Error);
+  // The statistics are those of all workers: one for all.
+  for (const ir::VarInfo* v : main.vars()) EXPECT_FALSE(v->placement.is_per_rank()) << v->name;
 }
 
 TEST(SyncBatchNorm, NWorkersAreOneWorker) {
