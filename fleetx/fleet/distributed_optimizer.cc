@@ -19,57 +19,67 @@ void say_what_was_fused(const ir::Program& main) {
                calls, ".");
 }
 
+// A DistributedStrategy as strategies ask it.
+class ByName final : public strategies::Settings {
+ public:
+  explicit ByName(const DistributedStrategy& strategy) : strategy_(strategy) {}
+
+  ir::Attr get(std::string_view field) const override {
+    const size_t dot = field.find('.');
+    if (dot == std::string_view::npos) return strategy_.get(field);
+    const ir::Attrs group = strategy_.get_configs(field.substr(0, dot));
+    const auto it = group.find(field.substr(dot + 1));
+    FLEETX_CHECK(it != group.end(), "DistributedStrategy has no setting '", field, "'");
+    return it->second;
+  }
+
+ private:
+  const DistributedStrategy& strategy_;
+};
+
 }  // namespace
 
-std::vector<strategies::Request> requests_of(const DistributedStrategy& s, int workers) {
+Mesh mesh_of(const DistributedStrategy& s, int workers, int rank) {
+  const HybridConfigs& h = s.hybrid_configs;
+  return fleetx::mesh_of(
+      {.dp = h.dp_degree, .sharding = h.sharding_degree, .pp = h.pp_degree, .mp = h.mp_degree},
+      workers, rank);
+}
+
+std::vector<strategies::Request> requests_of(const DistributedStrategy& s, const Mesh& mesh) {
   check_values(s);
   check_unused_configs(s);
-  check_built(s, strategies::strategy_names(), workers);
-  std::vector<strategies::Request> requests;
-  for (const std::string& name : s.enabled_strategies()) {
-    if (name == "recompute") {
-      check_arg(
-          !s.recompute_configs.enable_offload && s.recompute_configs.checkpoint_shape.empty(),
-          "recompute_configs: enable_offload moves memory of a device to the host; here there "
-          "is only the host. Leave it off");
-      requests.push_back({name, {{"checkpoints", s.recompute_configs.checkpoints}}});
-    } else if (name != "sync_batch_norm" || workers > 1) {
-      requests.push_back({name});
-    }
-  }
-  if (workers > 1)
-    requests.push_back({"data_parallel",
-                        {{"fuse", s.fuse_all_reduce_ops},
-                         {"fuse_size_in_MB", s.fuse_grad_size_in_MB},
-                         {"fuse_count", static_cast<int64_t>(s.fuse_grad_size_in_TFLOPS)}}});
-  return requests;
+  check_built(s, strategies::strategy_names());
+  return strategies::requests_of(ByName(s), mesh);
 }
 
 DistributedOptimizer::DistributedOptimizer(std::shared_ptr<optim::Optimizer> optimizer,
-                                           DistributedStrategy strategy, Mesh mesh)
-    : optimizer_(std::move(optimizer)), strategy_(std::move(strategy)), mesh_(std::move(mesh)) {
+                                           DistributedStrategy strategy, Mesh mesh, Connect connect)
+    : optimizer_(std::move(optimizer)),
+      strategy_(std::move(strategy)),
+      mesh_(std::move(mesh)),
+      connect_(std::move(connect)) {
   check_arg(optimizer_ != nullptr, "distributed_optimizer: there is no optimizer");
 }
 
 std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
     const ir::Var& loss, const autograd::BackwardOptions& options, std::source_location where) {
-  const auto requests = requests_of(strategy_, mesh_.world());
+  const runtime::PlanOptions plan = runtime::ExecutorOptions::from_env().plan;
+  strategies::ResolvedStrategies resolved(
+      requests_of(strategy_, mesh_), {.mesh = mesh_, .dump_dir = plan.dump_dir, .skip = plan.skip});
+  if (connect_) connect_(mesh_, resolved.groups());
   ir::Builder& b = loss.builder();
-  const ir::Program main = b.main(), startup = b.startup();
-  try {
-    auto gradients = optimizer_->minimize(loss, options, where);
-    const runtime::PlanOptions plan = runtime::ExecutorOptions::from_env().plan;
-    applied_ =
-        strategies::apply_strategies(b.main(), b.startup(), requests,
-                                     {.mesh = mesh_, .dump_dir = plan.dump_dir, .skip = plan.skip});
-    if (mesh_.world() > 1 && mesh_.rank() == 0 && strategy_.fuse_all_reduce_ops)
-      say_what_was_fused(b.main());
-    return gradients;
-  } catch (...) {
-    b.main() = main;
-    b.startup() = startup;
-    throw;
-  }
+  std::vector<optim::ParamGrad> gradients;
+  strategies::minimize(
+      {b.main(), b.startup()}, resolved, [&] { (void)optimizer_->backward(loss, options); },
+      [&] {
+        gradients = autograd::trained(b);
+        optimizer_->apply_gradients(gradients, where);
+      });
+  applied_ = resolved.applied();
+  if (mesh_.world() > 1 && mesh_.rank() == 0 && strategy_.fuse_all_reduce_ops)
+    say_what_was_fused(b.main());
+  return gradients;
 }
 
 }  // namespace fleetx::fleet

@@ -1,6 +1,7 @@
 // An optimizer whose program is changed for the workers of a job, as a DistributedStrategy says.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -12,16 +13,25 @@
 
 namespace fleetx::fleet {
 
-// The strategies that a DistributedStrategy asks for, for a job of so many workers. One that is not
-// built yet, and a setting without effect, is an error: nothing is ignored in silence.
-std::vector<strategies::Request> requests_of(const DistributedStrategy& strategy, int workers);
+// The mesh that hybrid_configs ask for. Degrees that do not multiply to the number of workers are
+// kInvalidArgument.
+Mesh mesh_of(const DistributedStrategy& strategy, int workers, int rank);
+
+// The strategies that a DistributedStrategy asks for, in a job of this mesh. One that is not built
+// yet, and a setting without effect, is an error: nothing is ignored in silence.
+std::vector<strategies::Request> requests_of(const DistributedStrategy& strategy, const Mesh& mesh);
 
 class DistributedOptimizer {
  public:
-  DistributedOptimizer(std::shared_ptr<optim::Optimizer> optimizer, DistributedStrategy strategy,
-                       Mesh mesh);
+  // Makes the communicators of these groups; called by minimize once it knows which the strategies
+  // need. Null: only a program is made, nobody computes together.
+  using Connect = std::function<void(const Mesh&, const std::vector<std::string>& groups)>;
 
-  // Backward, updates, then the strategies. On an error the programs are as they were.
+  DistributedOptimizer(std::shared_ptr<optim::Optimizer> optimizer, DistributedStrategy strategy,
+                       Mesh mesh, Connect connect = nullptr);
+
+  // Forward strategies, backward, gradient strategies, updates, update strategies. On an error the
+  // programs are as they were.
   std::vector<optim::ParamGrad> minimize(
       const ir::Var& loss, const autograd::BackwardOptions& options = {},
       std::source_location where = std::source_location::current());
@@ -34,6 +44,7 @@ class DistributedOptimizer {
   std::shared_ptr<optim::Optimizer> optimizer_;
   DistributedStrategy strategy_;
   Mesh mesh_;
+  Connect connect_;
   std::vector<passes::Report> applied_;
 };
 

@@ -111,8 +111,7 @@ void check_unused_configs(const DistributedStrategy& strategy) {
   });
 }
 
-void check_built(const DistributedStrategy& strategy, const std::vector<std::string>& built,
-                 int workers) {
+void check_built(const DistributedStrategy& strategy, const std::vector<std::string>& built) {
   for (const std::string& name : strategy.enabled_strategies())
     if (std::ranges::find(built, name) == built.end())
       fail(Error::Kind::kUnsupported,
@@ -125,10 +124,6 @@ void check_built(const DistributedStrategy& strategy, const std::vector<std::str
     fail(Error::Kind::kUnsupported, str(kWho, ".", full_name(group, field), " = ", read(field),
                                         ": this version has only the default"));
   });
-  // One copy per worker is what data parallel does anyway.
-  const int copies = strategy.hybrid_configs.dp_degree;
-  check_arg(copies == -1 || copies == workers, kWho, ".hybrid_configs.dp_degree is ", copies,
-            ", but the job has ", workers, " workers");
 }
 
 }  // namespace fleetx::fleet

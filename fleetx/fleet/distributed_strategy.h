@@ -11,8 +11,10 @@
 // does so); `auto` is a C++ word, so that member is called auto_.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "fleetx/ir/attr.h"
@@ -173,6 +175,17 @@ struct ExecutionStrategy {
   bool operator==(const ExecutionStrategy&) const = default;
 };
 
+// A strategy with a switch of its own (see strategies::Traits): strategy.NAME and
+// strategy.NAME_configs.
+struct OwnStrategy {
+  using Value = std::variant<bool, int, double, std::string, ir::Strings, ir::Ints, ir::Floats>;
+  bool on = false;
+  std::string configs = {};  // NAME_configs
+  std::map<std::string, Value> options = {};
+  bool operator==(const OwnStrategy&) const = default;
+};
+std::map<std::string, OwnStrategy> own_strategies();  // all there are: off, with their defaults
+
 struct DistributedStrategy {
   enum class Mode { kCollective = 1, kPs = 2, kPipeline = 3, kHeter = 4 };
 
@@ -224,6 +237,9 @@ struct DistributedStrategy {
   BuildStrategy build_strategy{};
   ExecutionStrategy execution_strategy{};
 
+  // What the original does not have; reached by name.
+  std::map<std::string, OwnStrategy> own = own_strategies();
+
   bool operator==(const DistributedStrategy&) const = default;
 
   // --- by name ---
@@ -263,8 +279,7 @@ void check_values(const DistributedStrategy& strategy);
 // Settings of a strategy that is off: they would have no effect, so they are a mistake.
 void check_unused_configs(const DistributedStrategy& strategy);
 // What is asked for but not built (kUnsupported): a strategy that is on and not in `built`, and
-// settings without a switch that would change the result. hybrid_configs must fit the workers.
-void check_built(const DistributedStrategy& strategy, const std::vector<std::string>& built,
-                 int workers);
+// settings without a switch that would change the result.
+void check_built(const DistributedStrategy& strategy, const std::vector<std::string>& built);
 
 }  // namespace fleetx::fleet

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "fleetx/base/cpu.h"
 #include "fleetx/base/log.h"
@@ -17,6 +18,8 @@ struct Job {
   DistributedStrategy strategy;
   bool is_collective;
   std::shared_ptr<comm::Joined> joined = nullptr;  // workers only
+  Mesh mesh = {};                                  // of the groups below
+  std::map<std::string, std::shared_ptr<comm::Communicator>> groups = {};
   std::unique_ptr<Util> util = nullptr;
 };
 
@@ -50,6 +53,24 @@ void agree_on_instruction_set(comm::Communicator& workers) {
   cpu::limit_to(isa);
 }
 
+// Makes the communicators of these groups that are not there yet. All workers call it with the
+// same arguments, so that they make them in the same order.
+void connect(Job& job, const Mesh& mesh, const std::vector<std::string>& names) {
+  if (mesh.axes() != job.mesh.axes()) job.groups.clear();
+  job.mesh = mesh;
+  comm::Communicator& workers = job.joined->workers();
+  for (const std::string& name : names) {
+    if (job.groups.contains(name)) continue;
+    const std::vector<int> ranks = mesh.group(name);
+    job.groups[name] = std::ssize(ranks) == workers.size()
+                           ? std::shared_ptr<comm::Communicator>(job.joined, &workers)
+                           : std::shared_ptr<comm::Communicator>(workers.group(ranks));
+  }
+  auto all = std::make_shared<comm::Groups>();
+  for (const auto& [name, group] : job.groups) all->add(name, group);
+  comm::set_process_groups(std::move(all));
+}
+
 }  // namespace
 
 void init(InitOptions options) {
@@ -66,9 +87,7 @@ void init(InitOptions options) {
     comm::Communicator& workers = made->joined->workers();
     agree_on_instruction_set(workers);
     made->util = std::make_unique<Util>(workers);
-    auto groups = std::make_shared<comm::Groups>();
-    groups->add(strategies::kDataAxis, std::shared_ptr<comm::Communicator>(made->joined, &workers));
-    comm::set_process_groups(std::move(groups));
+    connect(*made, fleetx::mesh_of({}, workers.size(), workers.rank()), {strategies::kDataAxis});
   }
   slot() = std::move(made);
   // Registered after what the group itself has for the end of the process (MPI's finalize), so that
@@ -106,8 +125,10 @@ DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> opt
   check_arg(job().is_collective || server_num() == 0,
             "this job has parameter servers, and training with them is not built yet; start it "
             "without servers and call fleet::init with is_collective");
-  return {std::move(optimizer), strategy ? *std::move(strategy) : job().strategy,
-          Mesh({{strategies::kDataAxis, worker_num()}}, worker_index())};
+  DistributedStrategy chosen = strategy ? *std::move(strategy) : job().strategy;
+  Mesh mesh = mesh_of(chosen, worker_num(), worker_index());
+  return {std::move(optimizer), std::move(chosen), std::move(mesh),
+          [](const Mesh& m, const std::vector<std::string>& groups) { connect(job(), m, groups); }};
 }
 
 }  // namespace fleetx::fleet

@@ -130,7 +130,7 @@ RoleMaker RoleMaker::user_defined_collective(int current_id, const Endpoints& wo
     JobEnv given = JobEnv::from(variables);
     check_arg(given.worker_endpoints == worker_endpoints && given.rank == current_id, kWho,
               ": worker ", current_id, " of ", join(worker_endpoints, ","),
-              ", but fleetrun started it as ", given.rank, " of ",
+              ", but its launcher started it as ", given.rank, " of ",
               join(given.worker_endpoints, ","));
     return RoleMaker(std::move(given), JobKind::kCollective);
   }
@@ -139,8 +139,7 @@ RoleMaker RoleMaker::user_defined_collective(int current_id, const Endpoints& wo
       {{job_var::kTrainerId, std::to_string(current_id)}, {job_var::kTrainerEndpoints, all}},
       variables);
   job.started_by = StartedBy::kNobody;
-  if (job.store.empty()) job.store = worker_endpoints.front();
-  if (!variables(job_var::kJobId)) job.job_id = "workers-" + secret_from(all).substr(0, 32);
+  meet_at_first_worker(job);
   return RoleMaker(std::move(job), JobKind::kCollective);
 }
 

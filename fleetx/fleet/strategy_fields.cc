@@ -8,6 +8,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/names.h"
+#include "fleetx/strategies/strategy.h"
 
 namespace fleetx::fleet {
 namespace {
@@ -269,10 +270,29 @@ std::vector<Field> fields_of(ExecutionStrategy& c) {
   };
 }
 
+struct ToValue {
+  OwnStrategy::Value operator()(int64_t v) const { return static_cast<int>(v); }
+  template <class T>
+  OwnStrategy::Value operator()(const T& v) const {
+    return v;
+  }
+};
+OwnStrategy::Value value_of(const ir::Attr& attr) { return std::visit(ToValue{}, attr.value()); }
+
 }  // namespace
 
+std::map<std::string, OwnStrategy> own_strategies() {
+  std::map<std::string, OwnStrategy> all;
+  for (const auto& [name, options] : strategies::strategies_with_switches()) {
+    OwnStrategy& own = all[name];
+    own.configs = name + "_configs";
+    for (const auto& [option, fallback] : options) own.options[option] = value_of(fallback);
+  }
+  return all;
+}
+
 std::vector<Group> describe(DistributedStrategy& s) {
-  return {
+  std::vector<Group> groups = {
       {"", "", own_fields(s)},
       {"amp_configs", "amp", fields_of(s.amp_configs)},
       {"recompute_configs", "recompute", fields_of(s.recompute_configs)},
@@ -292,6 +312,13 @@ std::vector<Group> describe(DistributedStrategy& s) {
       {"build_strategy", "", fields_of(s.build_strategy)},
       {"execution_strategy", "", fields_of(s.execution_strategy)},
   };
+  for (auto& [name, own] : s.own) {
+    groups.front().fields.push_back({name, &own.on, Rule::kStrategy});
+    Group& group = groups.emplace_back(Group{own.configs, name, {}});
+    for (auto& [option, value] : own.options)
+      group.fields.push_back({option, std::visit([](auto& v) { return Field::Ref(&v); }, value)});
+  }
+  return groups;
 }
 
 std::vector<Group> describe(const DistributedStrategy& strategy) {

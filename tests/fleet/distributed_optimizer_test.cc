@@ -5,6 +5,7 @@
 #include "fleetx/fleet/fleet.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/nn/nn.h"
+#include "tests/support/expect_error.h"
 
 namespace fleetx::fleet {
 namespace {
@@ -17,17 +18,51 @@ std::vector<std::string> names_of(const std::vector<strategies::Request>& reques
 
 using Names = std::vector<std::string>;
 
+struct Net {
+  ir::Program main, startup;
+  ir::Builder b{main, startup};
+  ir::Var loss = nn::mean(nn::fc(b.data("x", f32, {-1, 4}), {.size = 3}));
+};
 TEST(DistributedOptimizer, AsksForWhatTheStrategySays) {
   DistributedStrategy s;
+  const auto requests_of = [](const DistributedStrategy& strategy, int workers) {
+    return fleet::requests_of(strategy, mesh_of(strategy, workers, 0));
+  };
   EXPECT_EQ(names_of(requests_of(s, 1)), Names{});
   EXPECT_EQ(names_of(requests_of(s, 4)), Names{"data_parallel"});
   s.sync_batch_norm = true;
   s.recompute = true;
   s.recompute_configs.checkpoints = {"a"};
   EXPECT_EQ(names_of(requests_of(s, 1)), Names{"recompute"});
-  EXPECT_EQ(names_of(requests_of(s, 2)), (Names{"recompute", "sync_batch_norm", "data_parallel"}));
+  EXPECT_EQ(names_of(requests_of(s, 2)), (Names{"data_parallel", "recompute", "sync_batch_norm"}));
   s.fuse_grad_size_in_MB = 16;
-  EXPECT_EQ(requests_of(s, 2).back().options.at("fuse_size_in_MB").as<int64_t>(), 16);
+  EXPECT_EQ(requests_of(s, 2).front().options.at("fuse_size_in_MB").as<int64_t>(), 16);
+}
+
+TEST(DistributedOptimizer, TheMeshFollowsFromTheDegrees) {
+  DistributedStrategy s;
+  s.hybrid_configs.mp_degree = 2;
+  s.hybrid_configs.pp_degree = 2;
+  const Mesh mesh = mesh_of(s, 8, 5);
+  EXPECT_EQ(mesh.size("dp"), 2);
+  EXPECT_EQ(mesh.group("mp"), (std::vector<int>{4, 5}));  // neighbours
+  s.hybrid_configs.dp_degree = 3;
+  testing::expect_error(Error::Kind::kInvalidArgument,
+                        {"pp 2", "sharding 1", "dp 3", "mp 2", "8 workers"},
+                        [&] { mesh_of(s, 8, 0); });
+}
+
+// What was asked for is what is made, once, in the same order on all ranks.
+TEST(DistributedOptimizer, ConnectsTheGroupsThatStrategiesNeed) {
+  Net net;
+  std::vector<std::string> connected;
+  DistributedOptimizer optimizer(std::make_shared<optim::Sgd>(), {}, fleetx::mesh_of({}, 4, 1),
+                                 [&](const Mesh& mesh, const std::vector<std::string>& groups) {
+                                   EXPECT_EQ(mesh.world(), 4);
+                                   connected = groups;
+                                 });
+  optimizer.minimize(net.loss);
+  EXPECT_EQ(connected, Names{"dp"});
 }
 
 TEST(DistributedOptimizer, RefusesWhatIsNotBuilt) {
@@ -37,7 +72,7 @@ TEST(DistributedOptimizer, RefusesWhatIsNotBuilt) {
     s.set(name, true);
     for (const int workers : {1, 2}) {
       try {
-        requests_of(s, workers);
+        requests_of(s, mesh_of(s, workers, 0));
         FAIL() << name << " was not refused";
       } catch (const Error& e) {
         EXPECT_NE(std::string(e.what()).find(name), std::string::npos) << e.what();
@@ -46,12 +81,6 @@ TEST(DistributedOptimizer, RefusesWhatIsNotBuilt) {
     }
   }
 }
-
-struct Net {
-  ir::Program main, startup;
-  ir::Builder b{main, startup};
-  ir::Var loss = nn::mean(nn::fc(b.data("x", f32, {-1, 4}), {.size = 3}));
-};
 
 TEST(DistributedOptimizer, ProgramsAreAsTheyWereAfterAnError) {
   Net net;
@@ -70,7 +99,7 @@ TEST(DistributedOptimizer, MakesTheProgramOfEveryRankAnywhere) {
   for (Net* net : {&first, &second}) {
     DistributedOptimizer optimizer(std::make_shared<optim::Sgd>(), {}, Mesh({{"dp", 1000}}, 999));
     optimizer.minimize(net->loss);
-    EXPECT_EQ(optimizer.applied().size(), 1u);
+    EXPECT_EQ(optimizer.applied().size(), 2u);  // on gradients and on updates
   }
   EXPECT_EQ(ir::to_text(first.main), ir::to_text(second.main));
 }

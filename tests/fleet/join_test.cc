@@ -45,8 +45,8 @@ TEST(Join, WorkersWithMoreDataGoOnWithTheOthersAtRest) {
   testing::run_workers(3, [&](int rank, const testing::SharedGroups& groups) {
     ir::Program main, startup;
     ir::Builder b(main, startup);
-    optim::Sgd({.lr = 0.1}).minimize(linear(b));
-    testing::apply_for_worker(b, {{"data_parallel"}}, rank, 3);
+    optim::Sgd sgd({.lr = 0.1});
+    testing::minimize_for_worker(linear(b), sgd, {{"data_parallel"}}, rank, 3);
     runtime::Scope scope;
     runtime::Executor exe({.plan = {.groups = groups}});
     exe.run(startup, scope);

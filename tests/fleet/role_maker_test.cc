@@ -61,7 +61,7 @@ TEST(RoleMaker, CollectiveFromTheEnvironment) {
   EXPECT_EQ(roles.local_rank(), 1);
   EXPECT_FALSE(roles.is_first_worker());
   EXPECT_EQ(roles.worker_endpoints().size(), 4u);
-  EXPECT_EQ(roles.job().started_by, JobEnv::StartedBy::kFleetrun);
+  EXPECT_EQ(roles.job().started_by, JobEnv::StartedBy::kEndpoints);
   EXPECT_TRUE(contains(error_of([] { with_servers(kCollective); }), "ask for is_collective"));
 }
 
@@ -166,7 +166,7 @@ TEST(RoleMaker, UserDefinedCollective) {
   EXPECT_EQ(job.store, "127.0.0.1:5000");
   EXPECT_TRUE(
       contains(error_of([&] { RoleMaker::user_defined_collective(0, workers, lookup(told)); }),
-               "fleetrun started it as 1"));
+               "its launcher started it as 1"));
 }
 
 TEST(RoleMaker, MpiSymmetric) {
@@ -253,7 +253,7 @@ TEST(ByHand, WhoDiesIsNamed) {
 TEST(ByHand, SeveralWorkersNeedAPlaceToMeet) {
   JobEnv job;
   job.world = 2;
-  EXPECT_TRUE(contains(error_of([&] { comm::join_workers(job); }), "no place to meet"));
+  EXPECT_TRUE(contains(error_of([&] { comm::join_workers(job); }), "have no rendezvous address"));
 }
 
 }  // namespace
