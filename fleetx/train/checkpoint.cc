@@ -13,6 +13,7 @@
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/transform.h"
 #include "fleetx/tensor/safetensors.h"
+#include "fleetx/train/placed_state.h"
 #include "fleetx/train/sealed_folder.h"
 
 namespace fleetx::train {
@@ -46,13 +47,14 @@ std::vector<std::pair<int64_t, fs::path>> checkpoints_in(const std::string& dir)
   return out;
 }
 
-// Persistable variables, each once, in the order of the programs.
+// Persistable variables that are saved, each once, in the order of the programs.
 std::vector<const ir::VarInfo*> kept_by(const Programs& programs) {
   std::vector<const ir::VarInfo*> out;
   std::set<std::string_view> seen;
   for (const auto& [name, program] : programs)
     for (const ir::VarInfo* v : program->vars())
-      if (v->persistable && seen.insert(v->name).second) out.push_back(v);
+      if (v->persistable && !v->placement.is_transient() && seen.insert(v->name).second)
+        out.push_back(v);
   return out;
 }
 
@@ -63,25 +65,42 @@ const Tensor& find(const runtime::Scope& scope, const std::string& name) {
   return *tensor;
 }
 
-void check_type(const ir::VarInfo& var, const Tensor& tensor, const std::string& source) {
-  check_arg(tensor.dtype() == var.type.dtype && tensor.shape() == var.type.shape, source,
-            ": variable '", var.name, "' is ", tensor.dtype(), tensor.shape(), ", the program has ",
-            var.type);
+// In the metadata of a file: the variables that are stacked, with how they reach another number of
+// ranks.
+constexpr std::string_view kPerRank = "per_rank:";
+
+void add(Safetensors& file, const ir::VarInfo& var, Tensor whole) {
+  if (var.placement.is_per_rank())
+    file.metadata[str(kPerRank, var.name)] = ir::name_of(var.placement.resize);
+  file.tensors[var.name] = std::move(whole);
+}
+
+std::optional<ir::Placement::Resize> saved_per_rank(const Safetensors& file,
+                                                    const std::string& name) {
+  const auto it = file.metadata.find(str(kPerRank, name));
+  return it == file.metadata.end() ? std::nullopt : ir::resize_from_name(it->second);
+}
+
+bool may_be_missing(const ir::VarInfo& var) {
+  return var.placement.is_per_rank() && var.placement.resize == ir::Placement::Resize::kReset;
 }
 
 // Tensors of a file into the scope; see load_checkpoint.
-void put(const std::string& source, std::map<std::string, Tensor> tensors,
-         const std::vector<const ir::VarInfo*>& vars, runtime::Scope& scope) {
+void put(const std::string& source, Safetensors file, const std::vector<const ir::VarInfo*>& vars,
+         runtime::Scope& scope, const comm::Groups& groups) {
+  auto& tensors = file.tensors;
+  std::vector<std::pair<std::string, Tensor>> values;
   for (const ir::VarInfo* v : vars) {
     const auto it = tensors.find(v->name);
-    check_arg(it != tensors.end(), source, ": has no variable '", v->name,
-              "', which the program needs");
-    check_type(*v, it->second, source);
+    if (it == tensors.end() && may_be_missing(*v)) continue;
+    check_arg(it != tensors.end(), source, ": has no variable '", v->name, "' (", v->type,
+              "), which the program needs");
+    values.emplace_back(v->name,
+                        from_whole(*v, it->second, saved_per_rank(file, v->name), groups, source));
+    tensors.erase(it);
   }
-  for (const ir::VarInfo* v : vars) {
-    scope.set(v->name, tensors.at(v->name));
-    tensors.erase(v->name);
-  }
+  for (const auto& [name, value] : values)
+    if (value.defined()) scope.set(name, value);
   std::vector<std::string> rest;
   for (const auto& [name, tensor] : tensors) rest.push_back(name);
   if (!rest.empty())
@@ -110,16 +129,11 @@ ir::Names split(const std::string& text) {
   return out;
 }
 
-}  // namespace
-
-std::string save_checkpoint(const std::string& dir, const runtime::Scope& scope,
-                            const Programs& programs, const State& state, int keep) {
-  check_arg(keep >= 1, "checkpoints: keep is ", keep, "; must be at least 1");
-  const std::string path = dir + "/" + step_name(state.step);
+// What worker 0 does.
+void write_checkpoint(const std::string& dir, const std::string& path,
+                      const Safetensors& parameters, const Safetensors& rest,
+                      const Programs& programs, const State& state, int keep) {
   FolderWriter out(path, std::string(kCheckpoint));
-  Safetensors parameters, rest;
-  for (const ir::VarInfo* v : kept_by(programs))
-    (v->is_parameter ? parameters : rest).tensors[v->name] = find(scope, v->name);
   save_safetensors(out.file("parameters.safetensors"), parameters);
   save_safetensors(out.file("state.safetensors"), rest);
   std::vector<std::string> names;
@@ -144,6 +158,23 @@ std::string save_checkpoint(const std::string& dir, const runtime::Scope& scope,
     if (error)
       log::warning("checkpoint", "cannot remove ", all[i].second.string(), ": ", error.message());
   }
+}
+
+}  // namespace
+
+std::string save_checkpoint(const std::string& dir, const runtime::Scope& scope,
+                            const Programs& programs, const State& state,
+                            const SaveOptions& options) {
+  check_arg(options.keep >= 1, "checkpoints: keep is ", options.keep, "; must be at least 1");
+  const auto groups = options.groups ? options.groups : comm::process_groups();
+  const std::string path = dir + "/" + step_name(state.step);
+  Safetensors parameters, rest;
+  for (const ir::VarInfo* v : kept_by(programs)) {
+    const Tensor& own = find(scope, v->name);
+    add(v->is_parameter ? parameters : rest, *v,
+        v->placement.is_replicated() ? own : to_whole(*v, scope.get(v->name), *groups));
+  }
+  if (options.writes) write_checkpoint(dir, path, parameters, rest, programs, state, options.keep);
   return path;
 }
 
@@ -156,14 +187,18 @@ void remove_checkpoints(const std::string& dir) {
   for (const auto& [step, path] : checkpoints_in(dir)) fs::remove_all(path);
 }
 
-State load_checkpoint(const std::string& path, runtime::Scope& scope, const Programs& programs) {
+State load_checkpoint(const std::string& path, runtime::Scope& scope, const Programs& programs,
+                      std::shared_ptr<const comm::Groups> groups) {
   const SealedFolder folder(path, kCheckpoint);
-  auto tensors = load_safetensors(folder.file("parameters.safetensors")).tensors;
-  tensors.merge(load_safetensors(folder.file("state.safetensors")).tensors);
+  Safetensors all = load_safetensors(folder.file("parameters.safetensors"));
+  Safetensors rest = load_safetensors(folder.file("state.safetensors"));
+  all.tensors.merge(rest.tensors);
+  all.metadata.merge(rest.metadata);
   if (programs.empty()) {
-    for (const auto& [name, tensor] : tensors) scope.set(name, tensor);
+    for (const auto& [name, tensor] : all.tensors) scope.set(name, tensor);
   } else {
-    put(path, std::move(tensors), kept_by(programs), scope);
+    if (groups == nullptr) groups = comm::process_groups();
+    put(path, std::move(all), kept_by(programs), scope, *groups);
   }
   State state;
   state.step = folder.number("step");
@@ -203,8 +238,8 @@ Model load_model(const std::string& dir, runtime::Scope& scope) {
   const SealedFolder folder(dir, kModel);
   Model model{read_program(folder, "model"), split(folder.fact("feeds")),
               split(folder.fact("targets"))};
-  put(dir, load_safetensors(folder.file("parameters.safetensors")).tensors,
-      kept_by({{"model", &model.program}}), scope);
+  put(dir, load_safetensors(folder.file("parameters.safetensors")),
+      kept_by({{"model", &model.program}}), scope, {});
   return model;
 }
 
@@ -216,7 +251,7 @@ void save_parameters(const std::string& path, const ir::Program& program,
 }
 
 void load_parameters(const std::string& path, const ir::Program& program, runtime::Scope& scope) {
-  put(path, load_safetensors(path).tensors, program.parameters(), scope);
+  put(path, load_safetensors(path), program.parameters(), scope, {});
 }
 
 }  // namespace fleetx::train

@@ -7,9 +7,9 @@
 //   <name>                   texts of the caller
 //   manifest.json            step, position in the data, seed; sizes and checksums of the files
 //
-// Tensors are stored row-major and by name, so a checkpoint depends neither on the layouts that a
-// CPU likes nor on how many workers wrote it. Random numbers are counter-based: the seed and the
-// step counter are all their state.
+// Tensors are stored row-major, by name and whole (see placed_state.h), so a checkpoint depends
+// neither on the layouts that a CPU likes nor on how many workers wrote it. Random numbers are
+// counter-based: the seed and the step counter are all their state.
 #pragma once
 
 #include <map>
@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "fleetx/comm/groups.h"
 #include "fleetx/data/loader.h"
 #include "fleetx/ir/program.h"
 #include "fleetx/runtime/scope.h"
@@ -32,9 +33,17 @@ struct State {
 
 using Programs = std::vector<std::pair<std::string, const ir::Program*>>;  // {"main", &main}
 
-// Writes `dir`/step-<n> and then removes all but the last `keep`. Returns its path.
+struct SaveOptions {
+  int keep = 3;                                          // checkpoints in the folder
+  bool writes = true;                                    // in a job: worker 0 only
+  std::shared_ptr<const comm::Groups> groups = nullptr;  // null: those of this process
+};
+// Writes `dir`/step-<n> and then removes all but the last `keep`. Returns its path. Where a
+// variable is sharded or per rank, all ranks of its axis call it: they send their parts to the
+// first.
 std::string save_checkpoint(const std::string& dir, const runtime::Scope& scope,
-                            const Programs& programs, const State& state, int keep = 3);
+                            const Programs& programs, const State& state,
+                            const SaveOptions& options = {});
 
 // The path of the newest checkpoint in `dir`; empty where there is none.
 std::string latest_checkpoint(const std::string& dir);
@@ -42,9 +51,10 @@ std::string latest_checkpoint(const std::string& dir);
 void remove_checkpoints(const std::string& dir);
 
 // Verifies one checkpoint and puts its tensors into the scope. With programs given, everything they
-// keep from step to step must be there with the same type; only that is loaded.
-State load_checkpoint(const std::string& path, runtime::Scope& scope,
-                      const Programs& programs = {});
+// keep from step to step must be there with the same type, but for transient variables, which are
+// never saved: run startup first. Only that is loaded, each rank its own part.
+State load_checkpoint(const std::string& path, runtime::Scope& scope, const Programs& programs = {},
+                      std::shared_ptr<const comm::Groups> groups = nullptr);
 ir::Program load_program(const std::string& path, const std::string& name);
 
 // A trained network for use: the part of a program that computes `targets`, as for testing, and the

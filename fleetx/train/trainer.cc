@@ -93,10 +93,8 @@ void Trainer::restore() {
   const std::string latest =
       options_.checkpoint_dir.empty() ? "" : latest_checkpoint(options_.checkpoint_dir);
   if (workers_ != nullptr) check_same_checkpoint(*workers_, latest);
-  if (latest.empty()) {
-    executor_.run(startup_, scope_);
-    return;
-  }
+  executor_.run(startup_, scope_);  // also what no checkpoint holds
+  if (latest.empty()) return;
   check_arg(options_.resume, "trainer: ", latest,
             " is there already; resume from it or use another checkpoint_dir");
   const State state = load_checkpoint(latest, scope_, {{"main", &main_}});
@@ -222,17 +220,15 @@ Metrics Trainer::gather(const Means& means, const data::Loader& loader) const {
 std::string Trainer::save() {
   check_arg(!options_.checkpoint_dir.empty(), "trainer: no checkpoint_dir to save in");
   close_window();
-  std::string path;
-  if (speaks())
-    path =
-        save_checkpoint(options_.checkpoint_dir, scope_, {{"main", &main_}, {"startup", &startup_}},
-                        {.step = step_,
-                         .position = position_,
-                         .seed = main_.seed(),
-                         .texts = {{kHistory, history_.to_csv()}}},
-                        options_.keep);
+  std::string path =
+      save_checkpoint(options_.checkpoint_dir, scope_, {{"main", &main_}, {"startup", &startup_}},
+                      {.step = step_,
+                       .position = position_,
+                       .seed = main_.seed(),
+                       .texts = {{kHistory, history_.to_csv()}}},
+                      {.keep = options_.keep, .writes = speaks()});
   if (workers_ != nullptr) workers_->barrier();  // nobody looks for it before it is there
-  return speaks() ? path : latest_checkpoint(options_.checkpoint_dir);
+  return path;
 }
 
 }  // namespace fleetx::train

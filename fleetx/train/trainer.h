@@ -1,8 +1,10 @@
 // The training loop: steps over a loader, progress, evaluation after every epoch, checkpoints, and
 // resuming so that the losses are the same bits as without the pause.
 //
-//   Trainer trainer(builder, loss, accuracy, {.epochs = 5, .checkpoint_dir = "run", .resume =
-//   true}); trainer.fit(train_loader, &test_loader); trainer.history().plot("curves.png");
+//   Trainer trainer(builder, loss, accuracy,
+//                   {.epochs = 5, .checkpoint_dir = "run", .resume = true});
+//   trainer.fit(train_loader, &test_loader);
+//   trainer.history().plot("curves.png");
 //
 // It knows nothing of strategies or optimizers: those are in the program. In a job of several
 // workers (fleet::init was called) all of them make the same calls with loaders of their share of
