@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <numeric>
 #include <optional>
 
 #include <nlohmann/json.hpp>
@@ -37,6 +38,7 @@ struct Measured {
   size_t plan_bytes = 0;
 
   double best() const { return seconds.front(); }
+  double total() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
   double median() const {
     const size_t n = seconds.size();
     return n % 2 == 1 ? seconds[n / 2] : (seconds[n / 2 - 1] + seconds[n / 2]) / 2;
@@ -93,6 +95,7 @@ void bench(const BenchCommand& c) {
                                    {"workers", workers},
                                    {"best_s", m.best()},
                                    {"median_s", m.median()},
+                                   {"total_s", m.total()},
                                    {"steps_per_s", 1 / m.best()},
                                    {"items_per_s", w.items / m.best()},
                                    {"gflops", m.flops * workers / m.best() / 1e9},
@@ -123,9 +126,10 @@ std::string footer() {
       "--test\n"
       "it is the forward part as used after training, up to the logits. Speed is that of the best\n"
       "step; gflops counts the arithmetic of the plan. With --json one line is printed with the\n"
-      "fields model, batch, threads, workers, best_s, median_s, steps_per_s, items_per_s, gflops, "
-      "peak_mib\n"
-      "(whole process), plan_mib (what the plan says it needs), loss (null with --test) and isa.\n"
+      "fields model, batch, threads, workers, best_s, median_s, total_s (all measured steps),\n"
+      "steps_per_s, items_per_s, gflops, peak_mib (whole process), plan_mib (what the plan says "
+      "it\n"
+      "needs), loss (null with --test) and isa.\n"
       "bench/run compares these figures with those of other frameworks.\n\n"
       "Models:\n";
   for (const WorkloadInfo& info : known_workloads())
@@ -149,7 +153,8 @@ void add_bench(CLI::App& app) {
   const CLI::Range count(1, 1 << 24);
   command->add_option("MODEL", c->model, "one of the models below")->required();
   command->add_option("--batch", c->batch, "examples per step")->check(count);
-  command->add_option("--threads", c->threads, "compute threads (default: physical cores)")
+  command
+      ->add_option("--threads", c->threads, "compute threads (default: what this process may use)")
       ->check(CLI::Range(1, 1024));
   command->add_option("--steps", c->steps, "steps that are measured")
       ->check(count)

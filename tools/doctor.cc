@@ -1,9 +1,10 @@
 // fleetx doctor: what this machine has, what FleetX makes of it, and what is missing.
-#include <omp.h>
 
 #include <fstream>
 #include <iostream>
+#include <thread>
 
+#include "fleetx/base/cgroup.h"
 #include "fleetx/base/cpu.h"
 #include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
@@ -36,6 +37,11 @@ std::string gib(const std::string& kilobytes) {
   return kilobytes.empty() ? "unknown" : decimal(std::stod(kilobytes) / (1 << 20), 1) + " GiB";
 }
 
+std::string quota_text() {
+  const double quota = cgroup::cpu_quota();
+  return quota > 0 ? decimal(quota, 2) + " cores" : "none";
+}
+
 void show_cpu(std::vector<std::string>& advice) {
   const cpu::Capabilities& c = cpu::capabilities();
   std::vector<std::string> advertised, faulty;
@@ -46,8 +52,9 @@ void show_cpu(std::vector<std::string>& advice) {
             << "  advertised          " << join(advertised, " ") << "\n"
             << "  used up to          " << cpu::name_of(c.best) << "\n"
             << "  advertised, faulty  " << (faulty.empty() ? "none" : join(faulty, " ")) << "\n"
-            << "  cores               " << physical_cores() << " physical, " << omp_get_num_procs()
-            << " logical may be used\n"
+            << "  cores               " << physical_cores() << " physical, "
+            << std::thread::hardware_concurrency() << " logical may be used\n"
+            << "  CPU quota (cgroup)  " << quota_text() << "\n"
             << "  threads             " << num_threads() << "\n";
   if (!faulty.empty())
     advice.push_back(str("the CPU (or its hypervisor) advertises ", join(faulty, ", "),
@@ -56,6 +63,9 @@ void show_cpu(std::vector<std::string>& advice) {
   if (num_threads() > physical_cores())
     advice.push_back(str(num_threads(), " threads on ", physical_cores(),
                          " physical cores: more than one per core slows training down"));
+  else if (num_threads() > threads_within(physical_cores(), cgroup::cpu_quota()))
+    advice.push_back(str(num_threads(), " threads within a CPU quota of ", quota_text(),
+                         ": all of them stop where it is used up"));
 }
 
 void show_memory(std::vector<std::string>& advice) {

@@ -41,10 +41,10 @@ class ServedStore final : public launch::ProcessStore {
   comm::StoreServer server_;
 };
 
-// The one that the first machine serves, as the launchers of the others see it.
-class DistantStore final : public launch::ProcessStore {
+// A client of the store that the first machine serves.
+class RemoteStore final : public launch::ProcessStore {
  public:
-  DistantStore(const launch::Endpoint& where, const std::string& secret, const std::string& job)
+  RemoteStore(const launch::Endpoint& where, const std::string& secret, const std::string& job)
       : client_({.server = {where.ip, where.port}, .secret = secret, .job = job}) {}
   launch::Endpoint endpoint() const override {
     const comm::Endpoint& endpoint = client_.options().server;
@@ -82,7 +82,7 @@ class StoreLink final : public launch::Link {
 
   void abort(const std::string& what) override {
     client_->abort({.rank = options_.node, .host = options_.host, .what = what});
-    // Whoever goes on from here may end, and the store with it: not before everybody was told.
+    // The caller may exit after this, and the store with it: wait until the failure is published.
     try {
       client_->wait("until the failure is known", Milliseconds(1000));
     } catch (const Error&) {
@@ -110,7 +110,7 @@ class StoreLink final : public launch::Link {
                                            .timeout = Milliseconds(left)});
         return;
       } catch (const Error& e) {
-        if (!options_.again || e.kind() == Error::Kind::kTimeout) throw;
+        if (!options_.retry_connect || e.kind() == Error::Kind::kTimeout) throw;
         std::this_thread::sleep_for(Milliseconds(50));
       }
     }
@@ -129,7 +129,7 @@ launch::Stores stores_of_comm() {
             return std::make_unique<ServedStore>(where, secret, job);
           },
           [](const launch::Endpoint& where, const std::string& secret, const std::string& job) {
-            return std::make_unique<DistantStore>(where, secret, job);
+            return std::make_unique<RemoteStore>(where, secret, job);
           },
           [](const launch::LinkOptions& options) { return std::make_unique<StoreLink>(options); }};
 }

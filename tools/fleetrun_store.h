@@ -1,4 +1,4 @@
-// The stores of comm/ as launch/ wants them.
+// Implements launch/store.h with the store of comm/.
 #pragma once
 
 #include "fleetx/launch/store.h"

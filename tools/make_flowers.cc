@@ -30,7 +30,7 @@ void add_make_flowers(CLI::App& app) {
   const CLI::Range count(0, 10'000'000);
   command->add_option("DIR", o->folder, "folder to write to")->required();
   command->add_option("--classes", o->classes, "kinds of flowers")
-      ->check(CLI::Range(1, data::kMostFlowers))
+      ->check(CLI::Range(1, data::kMaxFlowerKinds))
       ->capture_default_str();
   command->add_option("--train", o->train, "pictures to train on")
       ->check(count)

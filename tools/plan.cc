@@ -1,10 +1,12 @@
 // fleetx plan: what the planner makes of a program, without running it.
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <set>
 
+#include "fleetx/base/job_env.h"
 #include "fleetx/base/names.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/runtime/planner.h"
@@ -15,6 +17,8 @@
 namespace fleetx::tools {
 namespace {
 
+constexpr int64_t kMostRanks = 1 << 20;
+
 struct PlanCommand {
   std::string file;
   int64_t batch = 0;
@@ -22,7 +26,47 @@ struct PlanCommand {
   std::vector<std::string> shapes;  // NAME=8,128
   std::vector<std::string> fetch;
   std::vector<std::string> skip;
+  std::string mesh;  // dp=64
+  int rank = 0;
 };
+
+// "dp=8,mp=2": how many ranks share each kind of work; a job has exactly as many as that makes.
+Mesh parse_mesh(const std::string& text, int rank) {
+  Degrees degrees{.dp = 1};
+  const std::vector<std::pair<std::string, int*>> axes{{"dp", &degrees.dp},
+                                                       {"sharding", &degrees.sharding},
+                                                       {"pp", &degrees.pp},
+                                                       {"mp", &degrees.mp}};
+  std::vector<std::string> known, given;
+  for (const auto& [name, degree] : axes) known.push_back(name);
+  int64_t workers = 1;
+  for (const std::string& part : split_list(text)) {
+    const size_t equals = part.find('=');
+    check_arg(equals != std::string::npos && equals > 0, "--mesh '", part,
+              "': write AXIS=SIZE, dp=64 for example");
+    const std::string name = part.substr(0, equals);
+    const auto axis = std::ranges::find(axes, name, [](const auto& a) { return a.first; });
+    check_arg(axis != axes.end(), "--mesh '", part, "': there is no axis '", name, "'",
+              did_you_mean(name, known), "; the axes are: ", join(known, ", "));
+    check_arg(std::ranges::count(given, name) == 0, "--mesh: the axis '", name, "' is there twice");
+    given.push_back(name);
+    const char* const end = part.data() + part.size();
+    const auto [next, error] = std::from_chars(part.data() + equals + 1, end, *axis->second);
+    check_arg(error == std::errc{} && next == end && *axis->second >= 1, "--mesh '", part,
+              "': the size of an axis is a whole number from 1 on");
+    workers *= *axis->second;
+    check_arg(workers <= kMostRanks, "--mesh ", text, ": a job has at most ", kMostRanks, " ranks");
+  }
+  check_arg(!given.empty(), "--mesh: write AXIS=SIZE, dp=64 for example");
+  check_arg(rank < workers, "--rank ", rank, ": the mesh ", text, " has the ranks 0 to ",
+            workers - 1);
+  return mesh_of(degrees, static_cast<int>(workers), rank);
+}
+
+Mesh job_of(const PlanCommand& c) {
+  check_arg(!c.mesh.empty() || c.rank == 0, "--rank ", c.rank, " needs a --mesh");
+  return c.mesh.empty() ? Mesh() : parse_mesh(c.mesh, c.rank);
+}
 
 std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts) {
   std::map<std::string, Shape> out;
@@ -86,12 +130,6 @@ ir::Names final_outputs(const ir::Program& program) {
   return out;
 }
 
-// Planning needs the memory of parameters and state, not their values.
-void fill_scope(const ir::Program& program, runtime::Scope& scope) {
-  for (const ir::VarInfo* v : program.vars())
-    if (v->persistable) scope.replace(v->name, Tensor(v->type.dtype, v->type.shape));
-}
-
 struct Subject {
   ir::Program program;
   runtime::FeedTypes feeds;
@@ -106,31 +144,38 @@ Subject from_file(const PlanCommand& c) {
   return s;
 }
 
-Subject from_workload(const PlanCommand& c) {
-  Workload w = make_workload(c.file, c.batch);
-  Subject s;
-  for (const auto& [name, tensor] : w.feeds)
-    s.feeds.emplace_back(name, ir::TensorType{tensor.dtype(), tensor.shape()});
-  s.program = std::move(w.main);
-  s.fetch = {w.loss};
-  return s;
+Subject from_workload(const PlanCommand& c, const Mesh& mesh) {
+  for (const Mesh::Axis& axis : mesh.axes())
+    check_arg(axis.name == "dp" || axis.size == 1, "--mesh ", c.mesh, ": no strategy splits '",
+              c.file, "' along the axis '", axis.name, "'; use dp");
+  Workload w = describe_workload(c.file, c.batch, mesh.axes().empty() ? mesh_of({}, 1, 0) : mesh);
+  return {std::move(w.main), std::move(w.feed_types), {w.loss}};
+}
+
+void print_job(const runtime::PlannedProgram& plan) {
+  std::cout << "# rank " << plan.mesh.rank() << " of " << plan.mesh.world() << " (";
+  for (const Mesh::Axis& axis : plan.mesh.axes())
+    std::cout << (&axis == &plan.mesh.axes().front() ? "" : ", ") << axis.name << " "
+              << plan.mesh.coordinate(axis.name) << " of " << axis.size;
+  std::cout << ")\n";
 }
 
 void plan(const PlanCommand& c) {
   if (c.threads > 0) set_num_threads(c.threads);
   const bool built_in = !std::filesystem::exists(c.file) && is_workload(c.file);
-  Subject s = built_in ? from_workload(c) : from_file(c);
+  const Mesh mesh = job_of(c);
+  Subject s = built_in ? from_workload(c, mesh) : from_file(c);
   if (!c.fetch.empty()) s.fetch = c.fetch;
-  runtime::Scope scope;
-  fill_scope(s.program, scope);
   runtime::PlanOptions options;
   options.skip = {c.skip.begin(), c.skip.end()};
-  const auto made = runtime::make_plan(s.program, scope, s.feeds, s.fetch, options);
+  options.mesh = mesh;
+  const runtime::PlannedProgram made = runtime::plan_program(s.program, s.feeds, s.fetch, options);
   std::cout << "# " << c.file << ": " << summary(s.program) << "\n# feeds:";
   for (const auto& [name, type] : s.feeds) std::cout << " " << name << " " << type;
   std::cout << "; fetches: " << (s.fetch.empty() ? "none" : join(s.fetch, ", ")) << "; "
-            << num_threads() << " threads\n\n"
-            << made->table();
+            << num_threads() << " threads\n";
+  if (!mesh.axes().empty()) print_job(made);
+  std::cout << "\n" << made.table();
 }
 
 }  // namespace
@@ -154,16 +199,22 @@ void add_plan(CLI::App& app) {
   command->add_option("--skip", c->skip, "passes and phases to leave out")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command->add_option("--mesh", c->mesh, "the job: dp=64 are 64 workers that share a batch");
+  command->add_option("--rank", c->rank, "whose plan (default: that of rank 0)")
+      ->check(CLI::Range(0, static_cast<int>(kMostRanks)));
   command->add_option("--threads", c->threads, "compute threads")->check(CLI::Range(1, 1024));
   command->footer(
       "Each line is one step: the op, the layout of its first output (plain is row-major,\n"
       "0123:1x16 is blocked by 16 channels), where that lies in memory, its arithmetic and\n"
-      "traffic, and the kernel that was chosen. Below stand the peak memory and the time each\n"
-      "pass took. Nothing is run.\n\n"
+      "traffic in memory and on the wire, and the kernel that was chosen. Below stand what this\n"
+      "rank sends to each group in a step, the peak memory, and the time each pass took. Nothing\n"
+      "is run and no memory of the model is allocated: with --mesh the plan of any rank of a job\n"
+      "is made here, however large. A built-in model then has the strategies of such a job.\n\n"
       "Examples:\n"
       "  fleetx plan model --batch 32\n"
       "  fleetx plan train.txt --batch 8 --fetch loss --skip layout\n"
       "  fleetx plan resnet50 --batch 16\n"
+      "  fleetx plan resnet50 --batch 32 --mesh dp=64 --rank 63\n"
       "  fleetx plan bert.txt --shape words=8,128 --shape sentences=8,128\n");
   command->callback([c] { plan(*c); });
 }

@@ -19,11 +19,11 @@ namespace {
 
 using ir::Var;
 
-// Declares data variables and makes their contents.
+// Declares data variables and makes their contents, where `values` says so.
 class Feeder {
  public:
-  Feeder(ir::Builder& builder, runtime::Feeds& feeds, int64_t batch)
-      : b_(builder), feeds_(feeds), batch_(batch) {}
+  Feeder(ir::Builder& builder, Workload& workload, bool values)
+      : b_(builder), workload_(workload), batch_(workload.batch), values_(values) {}
 
   int64_t batch() const { return batch_; }
   // Shapes are those of one example.
@@ -41,9 +41,9 @@ class Feeder {
   }
   // Given values, for the whole batch.
   Var values(const std::string& name, Shape shape, const std::vector<int64_t>& values) {
-    Tensor t = Tensor::of(shape, values);
+    workload_.feed_types.emplace_back(name, ir::TensorType{i64, shape});
+    if (values_) workload_.feeds.emplace_back(name, Tensor::of(shape, values));
     shape[0] = -1;
-    feeds_.emplace_back(name, std::move(t));
     return b_.data(name, i64, std::move(shape));
   }
 
@@ -52,18 +52,22 @@ class Feeder {
   Var make(const std::string& name, const Shape& shape, const Fn& value) {
     std::vector<int64_t> dims = shape.dims();
     dims.insert(dims.begin(), batch_);
-    Tensor t(DTypeOf<T>::value, Shape(dims));
-    const Philox random(1, stable_hash(name));
-    uint64_t i = 0;
-    for (T& x : t.data<T>()) x = value(random, i++);
-    feeds_.emplace_back(name, std::move(t));
+    workload_.feed_types.emplace_back(name, ir::TensorType{DTypeOf<T>::value, Shape(dims)});
+    if (values_) {
+      Tensor t(DTypeOf<T>::value, Shape(dims));
+      const Philox random(1, stable_hash(name));
+      uint64_t i = 0;
+      for (T& x : t.data<T>()) x = value(random, i++);
+      workload_.feeds.emplace_back(name, std::move(t));
+    }
     dims[0] = -1;
     return b_.data(name, DTypeOf<T>::value, Shape(dims));
   }
 
   ir::Builder& b_;
-  runtime::Feeds& feeds_;
+  Workload& workload_;
   int64_t batch_;
+  bool values_;
 };
 
 struct Trained {
@@ -134,28 +138,30 @@ struct Entry {
   WorkloadInfo info;
   std::string unit;
   Trained (*build)(Feeder&);
-  fleet::DistributedOptimizer (*optimizer)();
+  std::shared_ptr<optim::Optimizer> (*optimizer)();
 };
 
-fleet::DistributedOptimizer sgd() { return fleet::distributed_optimizer(optim::Sgd({.lr = 0.01})); }
-fleet::DistributedOptimizer momentum() {
-  return fleet::distributed_optimizer(optim::Momentum({.lr = 0.01}));
+template <class O>
+std::shared_ptr<optim::Optimizer> share(O optimizer) {
+  return std::make_shared<O>(std::move(optimizer));
 }
+std::shared_ptr<optim::Optimizer> sgd() { return share(optim::Sgd({.lr = 0.01})); }
+std::shared_ptr<optim::Optimizer> momentum() { return share(optim::Momentum({.lr = 0.01})); }
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> list = {
       {{"resnet50", "ResNet-50 v1.5, 224x224, 1,000 classes; momentum, L2", 16},
        "images",
        resnet50,
-       [] { return fleet::distributed_optimizer(optim::Momentum({.lr = 0.01, .l2 = 1e-4})); }},
+       [] { return share(optim::Momentum({.lr = 0.01, .l2 = 1e-4})); }},
       {{"vgg16", "VGG16, 224x224, 1,000 classes; momentum", 16},
        "images",
        vgg16,
-       [] { return fleet::distributed_optimizer(optim::Momentum({.lr = 0.001})); }},
+       [] { return share(optim::Momentum({.lr = 0.001})); }},
       {{"bert-base", "BERT-base, sequences of 128, both heads; adam", 8},
        "tokens",
        bert_base,
-       [] { return fleet::distributed_optimizer(optim::Adam({.lr = 1e-4})); }},
+       [] { return share(optim::Adam({.lr = 1e-4})); }},
       {{"mlp", "784-512-512-10, relu; momentum", 64},
        "examples",
        [](Feeder& f) { return mlp(f, 784, 512); },
@@ -188,32 +194,53 @@ bool is_workload(const std::string& name) {
   return std::ranges::count(known_workloads(), name, &WorkloadInfo::name) > 0;
 }
 
-Workload make_workload(const std::string& name, int64_t batch) {
-  const Entry* entry = nullptr;
+namespace {
+
+const Entry& entry_of(const std::string& name) {
   std::vector<std::string> names;
   for (const Entry& e : entries()) {
     names.push_back(e.info.name);
-    if (e.info.name == name) entry = &e;
+    if (e.info.name == name) return e;
   }
-  check_arg(entry != nullptr, "no model '", name, "'; known: ", join(names, ", "),
-            did_you_mean(name, names));
+  check_arg(false, "no model '", name, "'; known: ", join(names, ", "), did_you_mean(name, names));
+  return entries().front();
+}
+
+template <class Minimize>
+Workload build(const Entry& entry, int64_t batch, bool values, const Minimize& minimize) {
   Workload w;
-  w.batch = batch > 0 ? batch : entry->info.batch;
-  w.unit = entry->unit;
+  w.batch = batch > 0 ? batch : entry.info.batch;
+  w.unit = entry.unit;
   ir::Builder b(w.main, w.startup);
-  Feeder feeder(b, w.feeds, w.batch);
-  const Trained trained = entry->build(feeder);
+  Feeder feeder(b, w, values);
+  const Trained trained = entry.build(feeder);
   w.loss = trained.loss.name();
   for (const Var& v : trained.outputs) w.outputs.push_back(v.name());
   w.items = trained.items;
-  if (!fleet::is_initialized()) fleet::init({.is_collective = true});
-  entry->optimizer().minimize(trained.loss);
+  minimize(entry.optimizer(), trained.loss);
   return w;
+}
+
+}  // namespace
+
+Workload make_workload(const std::string& name, int64_t batch) {
+  return build(entry_of(name), batch, true, [](auto optimizer, const Var& loss) {
+    if (!fleet::is_initialized()) fleet::init({.is_collective = true});
+    fleet::distributed_optimizer(std::move(optimizer)).minimize(loss);
+  });
+}
+
+Workload describe_workload(const std::string& name, int64_t batch, const Mesh& mesh) {
+  return build(entry_of(name), batch, false, [&](auto optimizer, const Var& loss) {
+    fleet::DistributedOptimizer(std::move(optimizer), {}, mesh).minimize(loss);
+  });
 }
 
 void make_inference(Workload& w) {
   w.main = ir::prune(ir::clone_for_test(w.main), w.outputs);
-  std::erase_if(w.feeds, [&](const auto& feed) { return w.main.find(feed.first) == nullptr; });
+  const auto is_gone = [&](const auto& feed) { return w.main.find(feed.first) == nullptr; };
+  std::erase_if(w.feeds, is_gone);
+  std::erase_if(w.feed_types, is_gone);
 }
 
 }  // namespace fleetx::tools

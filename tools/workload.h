@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fleetx/base/mesh.h"
 #include "fleetx/ir/program.h"
 #include "fleetx/runtime/executor.h"
 
@@ -13,7 +14,8 @@ struct Workload {
   ir::Program main, startup;
   std::string loss;
   ir::Names outputs;  // what inference computes
-  runtime::Feeds feeds;
+  runtime::FeedTypes feed_types;
+  runtime::Feeds feeds;  // of these types
   int64_t batch = 0;
   double items = 0;  // per step: images, tokens, examples
   std::string unit;
@@ -30,6 +32,10 @@ bool is_workload(const std::string& name);
 // batch 0: the default. An unknown name is an error that lists the known ones. In a job of several
 // workers the program is that of this worker, and `batch` and `items` are its share.
 Workload make_workload(const std::string& name, int64_t batch);
+
+// The training program of any rank of any mesh, with the strategies that a job of that mesh has.
+// For planning: there are no feeds, and this process joins nobody.
+Workload describe_workload(const std::string& name, int64_t batch, const Mesh& mesh);
 
 // From training to inference: the main program computes the outputs and nothing else.
 void make_inference(Workload& w);

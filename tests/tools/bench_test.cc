@@ -17,14 +17,15 @@ TEST(Bench, JsonHasTheAgreedFields) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : line.items()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"model", "batch", "threads", "workers", "best_s",
-                                            "median_s", "steps_per_s", "items_per_s", "gflops",
-                                            "peak_mib", "plan_mib", "loss", "isa"}));
+                                            "median_s", "total_s", "steps_per_s", "items_per_s",
+                                            "gflops", "peak_mib", "plan_mib", "loss", "isa"}));
   EXPECT_EQ(line["model"], "tiny-mlp");
   EXPECT_EQ(line["batch"], 4);
   EXPECT_EQ(line["threads"], 1);
   EXPECT_EQ(line["workers"], 1);
   EXPECT_GT(line["best_s"].get<double>(), 0);
   EXPECT_LE(line["best_s"], line["median_s"]);
+  EXPECT_LE(line["median_s"], line["total_s"]);
   EXPECT_NEAR(line["items_per_s"].get<double>() / line["steps_per_s"].get<double>(), 4, 1e-9);
   EXPECT_GT(line["gflops"].get<double>(), 0);
   EXPECT_GT(line["peak_mib"], line["plan_mib"]);
