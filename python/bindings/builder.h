@@ -31,7 +31,7 @@ class PyBuilder {
         : at_(b.builder_.at({file, line})), in_(b.builder_.in_layer(layer)) {}
 
    private:
-    ir::Builder::Guard at_, in_;
+    ir::Builder::Inherited at_, in_;
   };
 
  private:

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "bindings/gil.h"
+
 namespace fleetx::python {
 namespace {
 
@@ -118,7 +120,8 @@ Tensor tensor_from(const py::array& array) {
   // The reference is given back with the GIL held, whoever drops the last tensor.
   auto* owner = new py::object(plain);
   std::shared_ptr<void> keep(owner, [](void* object) {
-    const py::gil_scoped_acquire gil;
+    if (!Py_IsInitialized()) return;  // the object went with its interpreter
+    const GilHeld gil;
     delete static_cast<py::object*>(object);
   });
   return Tensor::view(dtype, std::move(shape), const_cast<void*>(plain.data()), std::move(keep));
@@ -170,6 +173,7 @@ nn::ParamAttr param_attr_from(const py::handle& value) {
   if (o.contains("l2")) attr.l2 = o["l2"].cast<double>();
   attr.trainable = get_or(o, "trainable", true);
   attr.need_clip = get_or(o, "need_clip", true);
+  attr.is_distributed = get_or(o, "is_distributed", false);
   return attr;
 }
 

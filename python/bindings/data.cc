@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/convert.h"
+#include "bindings/gil.h"
 #include "fleetx/base/job_env.h"
 #include "fleetx/data/download.h"
 #include "fleetx/data/flowers.h"
@@ -36,7 +37,7 @@ class ImageLoader {
   py::dict next() {
     data::Batch batch;
     {
-      const py::gil_scoped_release release;
+      const GilReleased release;
       batch = loader_.next();
     }
     py::dict feed;
@@ -108,14 +109,14 @@ void bind_images(py::module_& m) {
       // Before the first batch of this pass; what has been read ahead for it is kept.
       .def("begin_pass",
            [](ImageLoader& l, int64_t pass) {
-             const py::gil_scoped_release release;
+             const GilReleased release;
              if (!(l.loader().position() == data::Position{pass, 0})) l.loader().seek({pass, 0});
            })
       .def("next", &ImageLoader::next);
 }
 
 void ask_python() {
-  const py::gil_scoped_acquire gil;
+  const GilHeld gil;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
@@ -123,7 +124,7 @@ py::dict download(const std::string& yaml, const std::string& folder, int shard_
                   int threads) {
   data::Downloaded done;
   {
-    const py::gil_scoped_release release;
+    const GilReleased release;
     done = data::download({.yaml = yaml,
                            .folder = folder,
                            .shard_num = shard_num,
@@ -142,7 +143,7 @@ py::list parse_multi_slot(const std::string& lines,
   for (const auto& [name, dtype, width] : given) slots.push_back({name, dtype_of(dtype), width});
   std::vector<data::SlotValues> columns;
   {
-    const py::gil_scoped_release release;
+    const GilReleased release;
     columns = data::parse_multi_slot(lines, slots);
   }
   py::list out;
@@ -161,7 +162,7 @@ void bind_data(py::module_& m) {
   m.def(
       "cached_flowers",
       [](int classes, int64_t train, int64_t val, int size, uint64_t seed) {
-        const py::gil_scoped_release release;
+        const GilReleased release;
         return data::cached_flowers(
             {.classes = classes, .train = train, .val = val, .size = size, .seed = seed});
       },

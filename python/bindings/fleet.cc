@@ -3,9 +3,14 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "bindings/convert.h"
+#include "bindings/gil.h"
 #include "bindings/interrupt.h"
 #include "bindings/optim.h"
+#include "fleetx/ir/rewriter.h"
+#include "fleetx/strategies/data_parallel.h"
 
 namespace fleetx::python {
 namespace {
@@ -16,7 +21,7 @@ using fleet::RoleMaker;
 // For others, without keeping Python from running.
 struct Waiting {
   const Interruptible guard;
-  const py::gil_scoped_release release;
+  const GilReleased release;
 };
 
 comm::ReduceOp op_of(const std::string& name) {
@@ -72,9 +77,23 @@ py::tuple minimize(PyBuilder& b, const py::dict& options, const DistributedStrat
   for (const optim::ParamGrad& pair :
        optimizer.minimize(b.var(loss), {.parameters = parameters, .no_grad = no_grad}))
     pairs.emplace_back(pair.param.name(), pair.grad.name());
-  ir::Names applied;
-  for (const passes::Report& report : optimizer.applied()) applied.push_back(report.name);
+  ir::Names applied;  // each once, whatever the number of its phases
+  for (const passes::Report& report : optimizer.applied()) {
+    const std::string name = report.name.substr(0, report.name.find('.'));
+    if (std::find(applied.begin(), applied.end(), name) == applied.end()) applied.push_back(name);
+  }
   return py::make_tuple(pairs, optimizer.inner().learning_rate().name(), applied);
+}
+
+// Of a program that is trained by several workers already: as the strategy sync_batch_norm, whose
+// rewrite is the attribute that makes batch norms take their statistics over all workers.
+void sync_batch_norm(ir::Program& main) {
+  ir::Rewriter rw(main);
+  for (auto op = rw.begin(); op != rw.end(); ++op) {
+    const bool forward = op->type() == "batch_norm" && !op->attr<bool>("is_test");
+    if ((forward || op->type() == "batch_norm_grad") && !op->attr<bool>("use_global_stats"))
+      rw.set_attr(op, "group", strategies::kDataAxis);
+  }
 }
 
 }  // namespace
@@ -91,13 +110,14 @@ void bind_fleet(py::module_& m) {
           fleet::init(std::move(options));
         });
   f.def("is_initialized", &fleet::is_initialized);
-  f.def("finalize", &fleet::finalize, py::call_guard<py::gil_scoped_release>());
+  f.def("finalize", &fleet::finalize, py::call_guard<GilReleased>());
   f.def("role", [] { return fleet::role(); });
   f.def("barrier_worker", &fleet::barrier_worker, py::call_guard<Waiting>());
   f.def("all_reduce", &all_reduce);
   f.def("broadcast", &broadcast);
   f.def("all_gather", &all_gather);
   f.def("minimize", &minimize);
+  f.def("sync_batch_norm", &sync_batch_norm);
 }
 
 }  // namespace fleetx::python

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "bindings/bindings.h"
+#include "bindings/gil.h"
 
 namespace fleetx::python {
 namespace {
@@ -23,7 +23,7 @@ void note_interrupt(int signal, siginfo_t* info, void* context) {
 void ask_python() {
   if (!interrupted.load(std::memory_order_relaxed)) return;
   interrupted = false;
-  const py::gil_scoped_acquire gil;
+  const GilHeld gil;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 

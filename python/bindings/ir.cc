@@ -9,6 +9,7 @@
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/transform.h"
+#include "fleetx/optim/schedule.h"
 
 namespace fleetx::python {
 namespace {
@@ -28,6 +29,7 @@ py::dict describe_var(const ir::VarInfo& v) {
   out["is_parameter"] = v.is_parameter;
   out["stop_gradient"] = v.stop_gradient;
   out["sparse"] = v.type.kind == ir::VarKind::kSparseRows;
+  out["is_distributed"] = v.is_distributed;
   out["attrs"] = to_python(v.attrs);
   return out;
 }
@@ -90,11 +92,24 @@ void bind_program(py::module_& m) {
                        const std::string& name) { return dtype_name(p.var(name).type.dtype); })
       .def("vars", [](const Program& p) { return names_of(p.vars()); })
       .def("parameters", [](const Program& p) { return names_of(p.parameters()); })
+      // What is saved and loaded; transient state is made anew by startup.
       .def("persistables",
            [](const Program& p) {
              Names out;
              for (const ir::VarInfo* v : p.vars())
-               if (v->persistable) out.push_back(v->name);
+               if (v->persistable && !v->placement.is_transient()) out.push_back(v->name);
+             return out;
+           })
+      // Of these, what no single worker has: parts of a sharded variable, values per rank that are
+      // not just averaged.
+      .def("spread_persistables",
+           [](const Program& p) {
+             Names out;
+             for (const ir::VarInfo* v : p.vars())
+               if (v->placement.is_sharded() ||
+                   (v->placement.is_per_rank() &&
+                    v->placement.resize != ir::Placement::Resize::kAverage))
+                 out.push_back(v->name);
              return out;
            })
       .def("ops",
@@ -144,6 +159,7 @@ void add_parameter(PyBuilder& b, std::vector<int64_t> shape, const std::string& 
   if (init) spec.init = init(spec.shape);
   spec.attrs = nn::attrs_of(options);
   spec.trainable = options.trainable;
+  spec.is_distributed = options.is_distributed;
   b.get().parameter(spec);
 }
 
@@ -169,6 +185,11 @@ void bind_builder(py::module_& m) {
              b.get().state(name, dtype_of(dtype), Shape(std::move(shape)), value);
            })
       .def("step", [](PyBuilder& b) { return b.get().step().name(); })
+      .def("count_step",
+           [](PyBuilder& b) {
+             const auto role = b.get().in_role(ir::Role::kUpdate);
+             optim::count_step(b.get());
+           })
       .def("set_stop_gradient", [](PyBuilder& b, const std::string& name,
                                    bool stop) { b.var(name).stop_gradient(stop); })
       .def("gradients", &gradients);

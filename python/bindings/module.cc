@@ -1,8 +1,10 @@
 // The Python module `_fleetx`, on which the packages `paddle` and `fleetx` stand.
 #include "bindings/bindings.h"
+#include "bindings/gil.h"
 
 PYBIND11_MODULE(_fleetx, m) {
   m.doc() = "The C++ side of FleetX; use the packages `paddle` and `fleetx`.";
+  fleetx::python::watch_the_end_of_the_interpreter(m);
   fleetx::python::bind_errors(m);
   fleetx::python::bind_ir(m);
   fleetx::python::bind_runtime(m);

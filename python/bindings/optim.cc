@@ -15,133 +15,58 @@ namespace {
 using optim::Optimizer;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// The values of one optimizer as Python gives them: {"kind", "lr", "l1", "l2", "clip", ...}.
-class Values {
- public:
-  Values(PyBuilder& b, const py::dict& values) : b_(b), values_(values) {}
+optim::Clip clip_from(const py::tuple& clip) {
+  const auto kind = clip[0].cast<std::string>();
+  if (kind == "value") return optim::clip_by_value(clip[1].cast<double>(), clip[2].cast<double>());
+  if (kind == "norm") return optim::clip_by_norm(clip[1].cast<double>());
+  return optim::clip_by_global_norm(clip[1].cast<double>());
+}
 
-  template <class T>
-  T get(const char* key, T fallback) const {
-    return values_.contains(key) ? values_[key].cast<T>() : fallback;
+py::dict class_of(const optim::PythonClass& python) {
+  py::dict out;
+  out["name"] = python.name;
+  out["arguments"] = optim::arguments_of(python);
+  out["required"] = python.required;
+  return out;
+}
+
+py::dict definition(const optim::OptimizerDef& def) {
+  py::dict options, accepted, out;
+  for (const optim::OptionDef& option : def.options) {
+    py::dict o;
+    o["name"] = option.name;
+    o["default"] = to_python(option.fallback);
+    o["doc"] = option.doc;
+    options[py::str(option.python)] = o;
   }
-  std::string kind() const { return values_["kind"].cast<std::string>(); }
-  optim::LearningRate lr() const {
-    const py::object lr = values_["lr"];
-    if (py::isinstance<py::str>(lr)) return b_.var(lr.cast<std::string>());
-    return lr.cast<double>();
+  for (const optim::AcceptedArgument& argument : def.accepted) {
+    py::dict a;
+    a["default"] = argument.fallback ? to_python(*argument.fallback) : py::none();
+    a["any_value"] = argument.any_value;
+    a["reason"] = argument.reason;
+    accepted[py::str(argument.name)] = a;
   }
-  optim::Clip clip() const {
-    if (!values_.contains("clip")) return {};
-    const auto clip = values_["clip"].cast<py::tuple>();
-    const auto kind = clip[0].cast<std::string>();
-    if (kind == "value")
-      return optim::clip_by_value(clip[1].cast<double>(), clip[2].cast<double>());
-    if (kind == "norm") return optim::clip_by_norm(clip[1].cast<double>());
-    return optim::clip_by_global_norm(clip[1].cast<double>());
-  }
-  template <class O>
-  O common() const {
-    O o;
-    o.lr = lr();
-    o.clip = clip();
-    if constexpr (requires { o.l1; }) {
-      o.l1 = get("l1", 0.0);
-      o.l2 = get("l2", 0.0);
-    }
-    return o;
-  }
-
- private:
-  PyBuilder& b_;
-  const py::dict& values_;
-};
-
-template <class O>
-O adam_options(const Values& v) {
-  auto o = v.common<O>();
-  o.beta1 = v.get("beta1", o.beta1);
-  o.beta2 = v.get("beta2", o.beta2);
-  o.epsilon = v.get("epsilon", o.epsilon);
-  return o;
+  out["kind"] = def.op;
+  out["doc"] = def.doc;
+  out["lr"] = def.lr;
+  out["options"] = options;
+  out["accepted"] = accepted;
+  out["decay_filter"] = def.decay_filter.python;
+  out["filter_keeps_names"] = def.decay_filter.kind == optim::DecayFilter::Kind::kKeepsName;
+  out["python"] = class_of(def.python);
+  out["fluid"] = class_of(def.fluid);
+  return out;
 }
 
-std::unique_ptr<Optimizer> make_adamw(const Values& v) {
-  auto o = adam_options<optim::AdamWOptions>(v);
-  o.decay = v.get("decay", o.decay);
-  const auto without = v.get("without_decay", std::set<std::string>{});
-  o.with_decay = [without](const std::string& param) { return !without.contains(param); };
-  return std::make_unique<optim::AdamW>(o);
+// What paddle.optimizer and fluid.optimizer make their classes from.
+py::list optimizers() {
+  py::list all;
+  for (const optim::OptimizerDef* def : optim::optimizer_defs()) all.append(definition(*def));
+  return all;
 }
 
-std::unique_ptr<Optimizer> make_momentum(const Values& v) {
-  auto o = v.common<optim::MomentumOptions>();
-  o.mu = v.get("mu", o.mu);
-  o.nesterov = v.get("nesterov", o.nesterov);
-  return std::make_unique<optim::Momentum>(o);
-}
-
-std::unique_ptr<Optimizer> make_adagrad(const Values& v) {
-  auto o = v.common<optim::AdagradOptions>();
-  o.epsilon = v.get("epsilon", o.epsilon);
-  o.initial = v.get("initial", o.initial);
-  return std::make_unique<optim::Adagrad>(o);
-}
-
-std::unique_ptr<Optimizer> make_rmsprop(const Values& v) {
-  auto o = v.common<optim::RmsPropOptions>();
-  o.rho = v.get("rho", o.rho);
-  o.epsilon = v.get("epsilon", o.epsilon);
-  o.momentum = v.get("momentum", o.momentum);
-  o.centered = v.get("centered", o.centered);
-  return std::make_unique<optim::RmsProp>(o);
-}
-
-std::unique_ptr<Optimizer> make_adadelta(const Values& v) {
-  auto o = v.common<optim::AdadeltaOptions>();
-  o.rho = v.get("rho", o.rho);
-  o.epsilon = v.get("epsilon", o.epsilon);
-  return std::make_unique<optim::Adadelta>(o);
-}
-
-std::unique_ptr<Optimizer> make_ftrl(const Values& v) {
-  auto o = v.common<optim::FtrlOptions>();
-  o.shrink_l1 = v.get("shrink_l1", o.shrink_l1);
-  o.shrink_l2 = v.get("shrink_l2", o.shrink_l2);
-  o.lr_power = v.get("lr_power", o.lr_power);
-  return std::make_unique<optim::Ftrl>(o);
-}
-
-std::unique_ptr<Optimizer> make_lars(const Values& v) {
-  auto o = v.common<optim::LarsMomentumOptions>();
-  o.mu = v.get("mu", o.mu);
-  o.lars_coeff = v.get("lars_coeff", o.lars_coeff);
-  o.lars_weight_decay = v.get("lars_weight_decay", o.lars_weight_decay);
-  o.epsilon = v.get("epsilon", o.epsilon);
-  o.exclude = v.get("exclude", o.exclude);
-  return std::make_unique<optim::LarsMomentum>(o);
-}
-
-std::unique_ptr<Optimizer> make_lamb(const Values& v) {
-  auto o = adam_options<optim::LambOptions>(v);
-  o.weight_decay = v.get("weight_decay", o.weight_decay);
-  o.exclude = v.get("exclude", o.exclude);
-  return std::make_unique<optim::Lamb>(o);
-}
-
-std::unique_ptr<Optimizer> make(const Values& v) {
-  const std::string kind = v.kind();
-  if (kind == "sgd") return std::make_unique<optim::Sgd>(v.common<optim::SgdOptions>());
-  if (kind == "momentum") return make_momentum(v);
-  if (kind == "adam") return std::make_unique<optim::Adam>(adam_options<optim::AdamOptions>(v));
-  if (kind == "adamax") return std::make_unique<optim::Adamax>(adam_options<optim::AdamOptions>(v));
-  if (kind == "adamw") return make_adamw(v);
-  if (kind == "adagrad") return make_adagrad(v);
-  if (kind == "rmsprop") return make_rmsprop(v);
-  if (kind == "adadelta") return make_adadelta(v);
-  if (kind == "ftrl") return make_ftrl(v);
-  if (kind == "lars_momentum") return make_lars(v);
-  if (kind == "lamb") return make_lamb(v);
-  fail(Error::Kind::kInvalidArgument, "no optimizer of kind '" + kind + "'");
+void check_option(const std::string& kind, const std::string& option, const py::object& value) {
+  optim::optimizer_def(kind).checked(option, attr_from(value));
 }
 
 // Pairs of parameter and gradient.
@@ -204,10 +129,23 @@ std::string schedule(PyBuilder& b, const std::string& kind, const py::dict& o,
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(PyBuilder& builder, const py::dict& options) {
-  return make(Values(builder, options));
+  optim::MakeArgs args;
+  py::dict rest;
+  for (const auto& [key, value] : options) {
+    const auto name = key.cast<std::string>();
+    if (name == "lr" && py::isinstance<py::str>(value))
+      args.schedule = builder.var(value.cast<std::string>());
+    else if (name == "clip")
+      args.clip = clip_from(value.cast<py::tuple>());
+    else if (name != "kind")
+      rest[key] = value;
+  }
+  return optim::make(options["kind"].cast<std::string>(), attrs_from(rest), args);
 }
 
 void bind_optim(py::module_& m) {
+  m.def("optimizers", &optimizers);
+  m.def("check_option", &check_option);
   m.def("backward", &backward);
   m.def("apply_gradients", &apply_gradients);
   m.def("schedule", &schedule);

@@ -2,10 +2,12 @@
 #include <pybind11/stl.h>
 
 #include "bindings/convert.h"
+#include "bindings/gil.h"
 #include "bindings/interrupt.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/runtime/executor.h"
 #include "fleetx/tensor/safetensors.h"
+#include "fleetx/train/placed_state.h"
 
 namespace fleetx::python {
 namespace {
@@ -59,7 +61,7 @@ py::list run(Executor& exe, const ir::Program& program, Scope& scope, const py::
   std::vector<Tensor> results;
   {
     const Interruptible guard;
-    const py::gil_scoped_release release;
+    const GilReleased release;
     results = exe.run(program, scope, feeds, fetch);
   }
   py::list out(results.size());
@@ -89,7 +91,30 @@ void bind_scope(py::module_& m) {
       .def_property_readonly("bytes", &Scope::bytes);
 }
 
+// The value of a variable as files hold it, and how it is stacked, if it is. All workers call it.
+py::tuple whole_of(const ir::Program& program, const Scope& scope, const std::string& name) {
+  const ir::VarInfo& var = program.var(name);
+  Tensor whole;
+  {
+    const Interruptible guard;
+    const GilReleased release;
+    whole = train::to_whole(var, scope.get(name), *comm::process_groups());
+  }
+  const bool stacked = var.placement.is_per_rank();
+  return py::make_tuple(array_from(whole), stacked ? name_of(var.placement.resize) : "");
+}
+
+void set_from_whole(const ir::Program& program, Scope& scope, const std::string& name,
+                    const py::array& whole, const std::string& saved, const std::string& source) {
+  const Tensor own = train::from_whole(program.var(name), tensor_from(whole),
+                                       saved.empty() ? std::nullopt : ir::resize_from_name(saved),
+                                       *comm::process_groups(), source);
+  if (own.defined()) scope.set(name, own);
+}
+
 void bind_files(py::module_& m) {
+  m.def("whole_of", &whole_of);
+  m.def("set_from_whole", &set_from_whole);
   m.def("save_tensors", [](const std::string& path, const std::map<std::string, py::array>& arrays,
                            const std::map<std::string, std::string>& metadata) {
     Safetensors content;
@@ -114,6 +139,7 @@ void bind_runtime(py::module_& m) {
       .def(py::init<>())
       .def("run", &run)
       .def("plans", &Executor::plans)
+      .def("plans_made", &Executor::plans_made)
       .def("plan_table", [](Executor& exe, const ir::Program& program, Scope& scope,
                             const std::map<std::string, py::array>& feed, const ir::Names& fetch) {
         runtime::Feeds feeds;

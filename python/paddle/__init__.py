@@ -108,7 +108,8 @@ def get_flags(flags):
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):
     import numpy
-    numpy.set_printoptions(precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth)
+    numpy.set_printoptions(precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth,
+                           suppress=None if sci_mode is None else not sci_mode)
 
 
 _DYNAMIC = "static programs: paddle.enable_static(), Executor.run"

@@ -205,7 +205,12 @@ class ExecutionStrategy(_Settings):
 
 
 class CompiledProgram:
-    """A program and how it is to be run. All programs are compiled here; the settings are accepted and not needed."""
+    """A program and how it is to be run. All programs are compiled here; of the settings, sync_batch_norm counts, and the
+    planner makes the other choices.
+
+    sync_batch_norm -- batch norm takes its statistics over the batch of all workers. One worker, whatever its `places`,
+    computes its whole batch at once and has nothing to change. In a job of several workers a copy of the program does it;
+    its gradients must be averaged among them (fleet.distributed_optimizer)."""
 
     def __init__(self, program_or_graph, build_strategy=None):
         if isinstance(program_or_graph, CompiledProgram):
@@ -213,14 +218,32 @@ class CompiledProgram:
         if not isinstance(program_or_graph, _graph.Program):
             raise TypeError(f"CompiledProgram takes a Program, not {type(program_or_graph).__name__}")
         self._program = program_or_graph
+        self._follow(build_strategy)
 
     def with_data_parallel(self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None,
                            places=None):
-        """One process is one worker: start several with fleetrun. Inside a process the cores are shared by OpenMP."""
+        """One process is one worker: start several with fleetrun. Inside a process the cores work together on every op,
+        whatever `places` says; `loss_name` is known from minimize; variables are shared by their scope."""
+        self._follow(build_strategy)
         return self
 
     def with_inference_optimize(self, config):
+        """Programs for inference come from clone(for_test=True); all are optimized when they are planned."""
         return self
+
+    def _follow(self, strategy):
+        if strategy is None:
+            return
+        if not isinstance(strategy, BuildStrategy):
+            raise TypeError(f"CompiledProgram: build_strategy must be a BuildStrategy, not {type(strategy).__name__}")
+        if strategy.sync_batch_norm and native.fleet.is_initialized() and native.job_env()["world"] > 1:
+            types = {op["type"] for op in self._program.ir.ops()}
+            if "batch_norm_grad" in types and not any(t.startswith("all_reduce") for t in types):
+                raise native.InvalidArgumentError(
+                    "CompiledProgram: sync_batch_norm in a job of several workers needs gradients that are averaged among "
+                    "them; make the optimizer with fleet.distributed_optimizer")
+            self._program = self._program.clone()
+            native.fleet.sync_batch_norm(self._program.ir)
 
 
 class _OneNumber(numpy.ndarray):
@@ -355,9 +378,15 @@ class Executor:
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
             return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
-        """Runs a program once. Returns the values of `fetch_list` as NumPy arrays, in its order."""
+        """Runs a program once. Returns the values of `fetch_list` as NumPy arrays, in its order. Plans are always cached
+        (use_program_cache); nothing is merged, as one process is one worker (return_merged=False is refused)."""
         if self._exe is None:
             raise native.InvalidArgumentError("this executor was closed")
+        if use_prune or not return_merged:
+            raise native.UnsupportedError(
+                "Executor.run: use_prune=True is not here; what training needs always runs: for less, run "
+                "program.clone(for_test=True)" if use_prune else
+                "Executor.run: return_merged=False is not here; one process is one worker and has one value of each")
         if program is None:
             program = _graph.default_main_program()
         elif isinstance(program, CompiledProgram):
@@ -392,7 +421,7 @@ class Executor:
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None):
         """Runs a program once per batch of a data set; prints fetch_list every print_period batches. Gives nothing
-        back. `thread`: the cores work together on every batch."""
+        back. `thread`: the cores work together on every batch, whatever it says; `debug` changes nothing."""
         if dataset is None or not hasattr(dataset, "feeds"):
             raise TypeError("train_from_dataset needs a dataset: paddle.distributed.QueueDataset or InMemoryDataset")
         fetch_list = _graph.as_list(fetch_list)
@@ -400,8 +429,9 @@ class Executor:
         if len(labels) != len(fetch_list):
             raise ValueError(f"fetch_info has {len(labels)} texts for {len(fetch_list)} variables of fetch_list")
         for number, feed in enumerate(dataset.feeds()):
-            values = self.run(program, feed, fetch_list if number % print_period == 0 else None, scope=scope)
-            if values:
+            # Always fetched, so that there is one plan per batch size.
+            values = self.run(program, feed, fetch_list, scope=scope)
+            if values and number % print_period == 0:
                 print(f"batch {number}: " + ", ".join(f"{n}={v}" for n, v in zip(labels, values)), flush=True)
             if fetch_handler is not None:
                 fetch_handler._offer(scope if scope is not None else _scope)

@@ -21,6 +21,7 @@ class Variable:
         self.lengths = None  # variable with the lengths of the sequences that the rows of this one form
         self.dim_of = None  # (variable, axis) where this is a length of another variable's shape
         self.error_clip = None
+        self._asks_identity = None  # of the result of a == b and a != b: are they the same variable?
 
     @property
     def _info(self):
@@ -108,7 +109,7 @@ class Variable:
         raise native.UnsupportedError(
             f"'{self.name}' is a variable of a static program and has no value by itself: fetch it with Executor.run")
 
-    def backward(self, *args, **kwargs):
+    def backward(self, grad_tensor=None, retain_graph=False):
         raise native.UnsupportedError(
             f"'{self.name}'.backward(): FleetX runs static programs; use optimizer.minimize(loss) or "
             "paddle.static.append_backward(loss)")
@@ -136,6 +137,15 @@ class Variable:
     def __array__(self, *args, **kwargs):
         raise TypeError(f"'{self.name}' is a variable of a static program: fetch it to get its value")
 
+    def __bool__(self):
+        # Python asks this of a == b where it looks for a variable in a list: `a in list`, list.index(a).
+        if self._asks_identity is not None:
+            return self._asks_identity
+        raise TypeError(
+            f"'{self.name}' is a variable of a static program and is neither true nor false while the program is built. "
+            "To ask whether there is a variable, write `is None` or `is not None`; to choose by its value when the "
+            "program runs, use paddle.where or paddle.static.nn.cond; to choose in Python, fetch it with Executor.run")
+
     def __len__(self):
         shape = self.shape
         if not shape or shape[0] < 0:
@@ -153,7 +163,11 @@ class Parameter(Variable):
     def __init__(self, program, name, attr=None):
         super().__init__(program, name)
         self.attr = attr
-        self.is_distributed = False
+
+    @property
+    def is_distributed(self):
+        """Does it belong on the parameter servers, where the job has some?"""
+        return self._info["is_distributed"]
 
     @property
     def trainable(self):
@@ -256,14 +270,20 @@ class Block:
 
     iter_parameters = all_parameters
 
-    def create_var(self, name=None, shape=None, dtype="float32", persistable=False, **kwargs):
+    def create_var(self, name=None, shape=None, dtype="float32", type=None, lod_level=0, persistable=False,
+                   stop_gradient=True):
+        """A variable that lives from step to step and starts with zeros."""
         if shape is None:
             raise native.UnsupportedError("Block.create_var needs a shape; variables of ops are made by the ops")
+        if type not in (None, "lod_tensor") or lod_level:
+            raise native.UnsupportedError(f"Block.create_var: type={type!r}, lod_level={lod_level}: a plain tensor is made")
         name = name or unique_name.generate("_generated_var")
         self.program.builder().state(name, _dtype.convert(dtype), list(shape), 0.0)
-        return self.program._variable(name)
+        variable = self.program._variable(name)
+        variable.stop_gradient = stop_gradient
+        return variable
 
-    def append_op(self, *args, **kwargs):
+    def append_op(self, type=None, inputs=None, outputs=None, attrs=None):
         raise native.UnsupportedError(
             "Block.append_op: ops have slots and attributes of their own here; call the function of paddle.* that "
             "adds the op, or fleetx's op by paddle._graph.emit")
@@ -314,6 +334,8 @@ class Program:
         if found is None:
             kind = Parameter if self.ir.var(name)["is_parameter"] else Variable
             found = self._variables[name] = kind(self, name)
+            if name in self.lengths_of:
+                found.lod_level, found.lengths = 1, self._variable(self.lengths_of[name])
         return found
 
     # ---- looking ----
@@ -364,13 +386,24 @@ class Program:
         other = Program(self.ir.clone_for_test() if for_test else self.ir.clone())
         other._startup = self._startup
         for name, old in self._variables.items():
-            if isinstance(old, Parameter) and other.ir.has(name):
-                other._variables[name] = Parameter(other, name, old.attr)
+            if old.name == name and other.ir.has(name):
+                other._take_notes(old)
         if not for_test:
             other.lr_schedules = list(self.lr_schedules)
         other.feed_names, other.fetch_names = self.feed_names, self.fetch_names
         other.loaders = list(self.loaders)  # both read from them
         return other
+
+    def _take_notes(self, old):
+        """What a variable of another program says about itself beside the C++ program holds here too."""
+        new = self._variable(old.name)
+        if isinstance(new, Parameter) and isinstance(old, Parameter):
+            new.attr = old.attr
+        new.lod_level, new.error_clip = old.lod_level, old.error_clip
+        if old.lengths is not None and self.ir.has(old.lengths.name):
+            new.lengths = self._variable(old.lengths.name)
+        if old.dim_of is not None and self.ir.has(old.dim_of[0].name):
+            new.dim_of = (self._variable(old.dim_of[0].name), old.dim_of[1])
 
     @contextlib.contextmanager
     def _lr_schedule_guard(self, is_with_opt=False):

@@ -8,10 +8,11 @@ from paddle.utils import unique_name
 
 
 class ParamAttr:
-    """What is special about one parameter."""
+    """What is special about one parameter. is_distributed: it belongs on the parameter servers, where the job has
+    some; without servers every worker keeps it."""
 
     def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
-                 do_model_average=True, need_clip=True):
+                 do_model_average=True, need_clip=True, is_distributed=False):
         self.name = name
         self.initializer = initializer
         self.learning_rate = learning_rate
@@ -19,6 +20,7 @@ class ParamAttr:
         self.trainable = trainable
         self.do_model_average = do_model_average
         self.need_clip = need_clip
+        self.is_distributed = is_distributed
 
     @staticmethod
     def _to_attr(value):
@@ -42,7 +44,8 @@ class ParamAttr:
 
 
 class WeightNormParamAttr(ParamAttr):
-    def __init__(self, *args, **kwargs):
+    def __init__(self, dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
+                 do_model_average=False, need_clip=True):
         from paddle._refuse import refuse
         raise refuse("paddle.static.WeightNormParamAttr", "ParamAttr")
 
@@ -55,6 +58,8 @@ def options(attr, name, shape, is_bias=False, default_init=None):
         raise TypeError(f"parameter '{out['name']}': the initializer is a {type(init).__name__}; give one of "
                         "paddle.nn.initializer")
     out["init"] = init.options(list(shape))
+    if attr.is_distributed:
+        out["is_distributed"] = True
     if attr.learning_rate != 1.0:
         out["lr"] = float(attr.learning_rate)
     if attr.regularizer is not None:

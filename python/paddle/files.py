@@ -35,7 +35,11 @@ def _restore(tree, arrays):
     return [_restore(v, arrays) for v in tree] if isinstance(tree, list) else tree
 
 
-def save(obj, path, protocol=4, **configs):
+def save(obj, path, protocol=4, use_binary_format=False):
+    """`protocol` is one of pickle; nothing is pickled here."""
+    if use_binary_format:
+        raise native.UnsupportedError("paddle.save: use_binary_format=True is a format of the original; safetensors files "
+                                      "are written here")
     if os.path.dirname(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
     if isinstance(obj, Program):
@@ -49,7 +53,8 @@ def save(obj, path, protocol=4, **configs):
     native.save_tensors(path, arrays, {"tree": json.dumps(tree)})
 
 
-def load(path, **configs):
+def load(path, return_numpy=True):
+    """What save() wrote. Tensors are NumPy arrays, whatever return_numpy says: programs are static."""
     if not os.path.exists(path):
         for ending in (".pdparams", ".pdopt"):
             if os.path.exists(path + ending):

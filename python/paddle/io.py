@@ -217,6 +217,9 @@ class Subset(Dataset):
 
 
 def random_split(dataset, lengths, generator=None):
+    """Parts of these lengths, chosen by NumPy's random numbers; a generator is refused."""
+    if generator is not None:
+        raise native.UnsupportedError("random_split: generator must be None; numpy.random.seed fixes the choice")
     if sum(lengths) != len(dataset):
         raise ValueError(f"random_split: the lengths add up to {sum(lengths)}, the data set has {len(dataset)}")
     order = numpy.random.permutation(len(dataset)).tolist()
@@ -242,9 +245,12 @@ class RandomSampler(Sampler):
     def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
         super().__init__(data_source)
         self.replacement, self.num_samples = replacement, num_samples or len(data_source)
+        self.generator = generator  # an iterator over indices
 
     def __iter__(self):
         n = len(self.data_source)
+        if self.generator is not None:
+            return itertools.islice(iter(self.generator), self.num_samples)
         if self.replacement:
             return iter(numpy.random.randint(0, n, self.num_samples).tolist())
         return iter(numpy.random.permutation(n)[:self.num_samples].tolist())
@@ -352,7 +358,7 @@ class DataLoader:
                                drop_last)
 
     @staticmethod
-    def from_dataset(*args, **kwargs):
+    def from_dataset(dataset, places, drop_last=True):
         raise _refuse.refuse("paddle.io.DataLoader.from_dataset", "DataLoader.from_generator")
 
     def _samples(self):

@@ -27,6 +27,8 @@ def auc(input, label, curve="ROC", num_thresholds=2**12 - 1, topk=1, slide_steps
     step to step: set them to zero before an evaluation."""
     if curve != "ROC":
         raise native.UnsupportedError("auc: only curve='ROC' is here")
+    if ins_tag_weight is not None:
+        raise native.UnsupportedError("auc: ins_tag_weight is not here")
     program = input.program
     layer = unique_name.generate("auc")
 
@@ -125,6 +127,8 @@ class Recall(_Binary):
 
 class Auc(Metric):
     def __init__(self, curve="ROC", num_thresholds=4095, name="auc"):
+        if curve != "ROC":
+            raise native.UnsupportedError(f"Auc: only curve='ROC' is here, got {curve!r}")
         self._name, self._bins = name, num_thresholds
         self.reset()
 

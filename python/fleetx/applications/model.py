@@ -50,24 +50,30 @@ class Model:
 
     # ---- data ----
     def get_train_dataloader(self, local_path: str, batch_size: int = 32, shuffle: bool = True, use_dali: bool = False,
-                             **options) -> ImageLoader:
+                             num_threads: Optional[int] = None, prefetch: int = 4, min_area: float = 0.08,
+                             on_damaged: str = "raise") -> ImageLoader:
         """Batches of `local_path`/train.txt for training (random crops, mirrored half the time, this worker's share).
 
         use_dali -- accepted; decoding runs in C++ threads either way
-        options -- num_threads, prefetch (batches), min_area (of a crop), on_damaged: "raise" (default) or "replace"
+        prefetch -- batches; min_area -- of a crop; on_damaged -- "raise" or "replace"
         """
         return self.load_imagenet_from_file(os.path.join(local_path, "train.txt"), batch_size, shuffle=shuffle,
-                                            **options)
+                                            num_threads=num_threads, prefetch=prefetch, min_area=min_area,
+                                            on_damaged=on_damaged)
 
     def get_val_dataloader(self, local_path: str, batch_size: int = 32, shuffle: bool = False, use_dali: bool = False,
-                           **options) -> ImageLoader:
+                           num_threads: Optional[int] = None, prefetch: int = 4,
+                           on_damaged: str = "raise") -> ImageLoader:
         """Batches of `local_path`/val.txt for validation (resized, cut in the middle; all of it on every worker)."""
         return self.load_imagenet_from_file(os.path.join(local_path, "val.txt"), batch_size, phase="val",
-                                            shuffle=shuffle, **options)
+                                            shuffle=shuffle, num_threads=num_threads, prefetch=prefetch,
+                                            on_damaged=on_damaged)
 
     def load_imagenet_from_file(self, filelist: str, batch_size: int = 32, phase: str = "train",
                                 shuffle: Optional[bool] = None, data_layout: str = "NCHW", use_dali: bool = False,
-                                **options) -> ImageLoader:
+                                num_threads: Optional[int] = None, prefetch: int = 4, min_area: float = 0.08,
+                                on_damaged: str = "raise", rank: Optional[int] = None, world: Optional[int] = None,
+                                resize: Optional[int] = None) -> ImageLoader:
         """Batches of the pictures in a list of lines `path label`, paths relative to the list's folder."""
         if phase not in ("train", "val", "test"):
             raise native.InvalidArgumentError(f"phase is {phase!r}; known: train, val, test")
@@ -75,7 +81,9 @@ class Model:
             raise native.UnsupportedError(f"data_layout={data_layout!r}: pictures are fed as NCHW")
         train = phase == "train"
         return ImageLoader(filelist, batch_size, [v.name for v in self.inputs], self.image_shape, train,
-                           train if shuffle is None else shuffle, drop_last=train, classes=self.class_dim, **options)
+                           train if shuffle is None else shuffle, drop_last=train, classes=self.class_dim,
+                           resize=resize, num_threads=num_threads, prefetch=prefetch, min_area=min_area,
+                           on_damaged=on_damaged, rank=rank, world=world)
 
     # ---- parameters ----
     def parameter_list(self) -> List[str]:

@@ -33,7 +33,8 @@ class Downloader:
               flush=True)
         return local_path
 
-    def download_from_hdfs(self, *args, **kwargs):
+    def download_from_hdfs(self, fs_yaml: Optional[str] = None, local_path: str = "./", shard_num: int = -1,
+                           shard_id: int = -1, process_num: int = 10):
         raise native.UnsupportedError("download_from_hdfs: FleetX does not read HDFS; put the files on a web server "
                                       "and call download_from_bos")
 

@@ -7,17 +7,26 @@ from paddle._native import native
 from paddle.distributed import fleet  # noqa: F401
 from paddle.distributed.fleet import api as _api
 from paddle.distributed.fleet.dataset import InMemoryDataset, QueueDataset  # noqa: F401
+from paddle.utils import unique_name
 
 
 class ReduceOp:
     SUM, MAX, MIN, PROD, AVG = "sum", "max", "min", "prod", "average"
 
 
+def _all_workers(what, group):
+    if group is not None:
+        raise _refuse.refuse(f"paddle.distributed.{what} with a group", "group=None, all workers",
+                             "groups of some workers are not here")
+
+
 def get_rank(group=None):
+    _all_workers("get_rank", group)
     return native.job_env()["rank"]
 
 
 def get_world_size(group=None):
+    _all_workers("get_world_size", group)
     return native.job_env()["world"]
 
 
@@ -57,39 +66,38 @@ def _in_place(array, function):
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, use_calc_stream=True, sync_op=True):
     """In place: an array of this process now, a variable whenever the program runs."""
+    _all_workers("all_reduce", group)
     if not isinstance(tensor, Variable):
         return _in_place(tensor, lambda a: native.fleet.all_reduce(a, op))
-    if op not in (ReduceOp.SUM, ReduceOp.AVG):
-        raise native.UnsupportedError("all_reduce of a variable: op must be SUM or AVG")
-    from paddle.tensor import creation, math
-    work = _to_change(tensor)
-    started = emit("all_reduce_start", {"xs": [work]}, {"group": "dp"}, {"out": [work]})
-    emit("all_reduce_wait", {"xs": [work], "ticket": started["ticket"]}, {"group": "dp"}, {"out": [work]})
-    if op == ReduceOp.SUM and get_world_size() > 1:
-        creation.assign(math.scale(tensor, float(get_world_size())), tensor)
-    return tensor
+    return _change("all_reduce", tensor, {"op": op})
 
 
-def _to_change(tensor):
-    """What lives from step to step is changed itself, what a step computes or is fed is copied first."""
-    from paddle.tensor import creation
-    return tensor if tensor._info["persistable"] else tensor.become(creation.assign(tensor))
+def _change(op, tensor, attrs):
+    """What lives from step to step is changed itself; what a step computes or is fed stands for the result then."""
+    if tensor._info["persistable"]:
+        _collective(op, tensor, attrs, tensor)
+        return tensor
+    return tensor.become(_collective(op, tensor, attrs, unique_name.generate(op + ".tmp")))
+
+
+def _collective(op, tensor, attrs, out):
+    return emit(op, {"xs": [tensor]}, {"group": "dp", **attrs}, {"out": [out]})["out"][0]
 
 
 def broadcast(tensor, src=0, group=None, use_calc_stream=True, sync_op=True):
+    _all_workers("broadcast", group)
     if isinstance(tensor, Variable):
-        work = _to_change(tensor)
-        emit("broadcast_from", {"xs": [work]}, {"group": "dp", "root": int(src)}, {"out": [work]})
-        return tensor
+        return _change("broadcast", tensor, {"root": int(src)})
     return _in_place(tensor, lambda a: native.fleet.broadcast(a, int(src)))
 
 
 def all_gather(tensor_list, tensor, group=None, use_calc_stream=True, sync_op=True):
     """Appends every worker's array, or variable (which has no gradient), to tensor_list."""
+    _all_workers("all_gather", group)
     if isinstance(tensor, Variable):
         from paddle.tensor import manipulation
         ranks = get_world_size()
-        out = emit("all_gather", {"x": tensor}, {"group": "dp", "ranks": ranks})["out"][0]
+        out = _collective("all_gather", tensor, {"ranks": ranks}, unique_name.generate("all_gather.tmp"))
         out.stop_gradient = True
         tensor_list.extend(manipulation.split(out, ranks, 0) if ranks > 1 else [out])
         return
@@ -99,10 +107,12 @@ def all_gather(tensor_list, tensor, group=None, use_calc_stream=True, sync_op=Tr
 
 def reduce(tensor, dst, op=ReduceOp.SUM, group=None, use_calc_stream=True, sync_op=True):
     """Like all_reduce; the others get the result too."""
+    _all_workers("reduce", group)
     return all_reduce(tensor, op)
 
 
 def barrier(group=None):
+    _all_workers("barrier", group)
     _join()
     native.fleet.barrier_worker()
 

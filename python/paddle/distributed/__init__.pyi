@@ -11,6 +11,7 @@ from paddle.distributed import fleet as fleet
 from paddle.distributed import launch as launch
 from paddle.distributed.fleet.dataset import InMemoryDataset as InMemoryDataset
 from paddle.distributed.fleet.dataset import QueueDataset as QueueDataset
+from paddle.utils import unique_name as unique_name
 
 class ParallelEnv:
     @property

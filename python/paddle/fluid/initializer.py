@@ -1,5 +1,6 @@
 """Initializers with the arguments of 1.x."""
 from paddle import _refuse
+from paddle._native import native
 from paddle.nn import initializer as _new
 from paddle.nn.initializer import Initializer, set_global_initializer  # noqa: F401
 
@@ -11,6 +12,9 @@ class Constant(_new.Constant):
 
 class Uniform(_new.Uniform):
     def __init__(self, low=-1.0, high=1.0, seed=0, diag_num=0, diag_step=0, diag_val=1.0):
+        if diag_num:
+            raise native.UnsupportedError("Uniform: diag_num (a diagonal of its own) is not here; nearest: "
+                                          "NumpyArrayInitializer")
         super().__init__(low, high, seed=seed)
 
 

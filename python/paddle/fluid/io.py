@@ -30,30 +30,36 @@ def _chosen(main_program, vars, predicate):
 
 
 def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
-    arrays = _new._values(_chosen(main_program, vars, predicate), global_scope(), "save_vars")
+    write_values(dirname, filename, _new._values(_chosen(main_program, vars, predicate), global_scope(), "save_vars"), {})
+
+
+def write_values(dirname, filename, arrays, metadata):
     os.makedirs(dirname or ".", exist_ok=True)
     if filename is not None:
-        native.save_tensors(os.path.join(dirname or "", filename), arrays, {})
+        native.save_tensors(os.path.join(dirname or "", filename), arrays, metadata)
         return
     for name, array in arrays.items():
-        native.save_tensors(os.path.join(dirname, name.replace("/", "%")), {name: array}, {})
+        about = {k: v for k, v in metadata.items() if k == _new.PER_RANK + name}
+        native.save_tensors(os.path.join(dirname, name.replace("/", "%")), {name: array}, about)
 
 
 def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
     names = _chosen(main_program, vars, predicate)
     if filename is not None:
-        arrays = native.load_tensors(os.path.join(dirname or "", filename))[0]
+        arrays, metadata = native.load_tensors(os.path.join(dirname or "", filename))
     else:
-        arrays = {}
+        arrays, metadata = {}, {}
         for name in names:
             path = os.path.join(dirname, name.replace("/", "%"))
             if not os.path.exists(path):
                 raise native.InvalidArgumentError(f"load: {dirname} has no file for variable '{name}'")
-            arrays.update(native.load_tensors(path)[0])
+            more, about = native.load_tensors(path)
+            arrays.update(more)
+            metadata.update(about)
     missing = [n for n in names if n not in arrays]
     if missing:
         raise native.InvalidArgumentError(f"load: the file lacks {', '.join(missing[:5])}")
-    _new.set_program_state(main_program, {n: numpy.asarray(arrays[n]) for n in names})
+    _new.set_program_state(main_program, {n: numpy.asarray(arrays[n]) for n in names}, metadata)
 
 
 def save_params(executor, dirname, main_program=None, filename=None):
@@ -74,15 +80,29 @@ def load_persistables(executor, dirname, main_program=None, filename=None):
 
 def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program=None, model_filename=None,
                          params_filename=None, export_for_deployment=True, program_only=False):
-    """Writes <dirname>/__model__ and <dirname>/__params__."""
+    """Writes <dirname>/__model__ and <dirname>/__params__; with program_only the first alone. The program is always
+    pruned to what target_vars need: export_for_deployment=False, which keeps all of it, is refused."""
+    if not export_for_deployment:
+        raise native.UnsupportedError("save_inference_model: export_for_deployment=False is not here; to keep the whole "
+                                      "program, use fluid.save")
     targets = _graph.as_list(target_vars)
-    _new.write_inference_model(os.path.join(dirname, model_filename or "__model__"),
-                               os.path.join(dirname, params_filename or "__params__"),
-                               _graph.as_list(feeded_var_names), targets, main_program or targets[0].program)
+    if not targets or not all(isinstance(t, _graph.Variable) for t in targets):
+        raise native.InvalidArgumentError(
+            f"save_inference_model: target_vars must be a list of at least one variable of a program, got {target_vars!r}")
+    feeds = _graph.as_list(feeded_var_names)
+    if not all(isinstance(name, str) for name in feeds):
+        raise native.InvalidArgumentError(
+            f"save_inference_model: feeded_var_names must be a list of names, got {feeded_var_names!r}")
+    params_path = None if program_only else os.path.join(dirname, params_filename or "__params__")
+    _new.write_inference_model(os.path.join(dirname, model_filename or "__model__"), params_path, feeds, targets,
+                               main_program if main_program is not None else targets[0].program)
     return [t.name for t in targets]
 
 
 def load_inference_model(dirname, executor, model_filename=None, params_filename=None, pserver_endpoints=None):
+    if pserver_endpoints:
+        raise native.UnsupportedError("load_inference_model: pserver_endpoints belongs to parameter servers, which are "
+                                      "not built yet")
     return _new.read_inference_model(os.path.join(dirname, model_filename or "__model__"),
                                      os.path.join(dirname, params_filename or "__params__"))
 

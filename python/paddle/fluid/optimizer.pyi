@@ -17,6 +17,7 @@ from paddle.optimizer import Lamb as _paddle_optimizer_Lamb
 from paddle.optimizer import LarsMomentum as _paddle_optimizer_LarsMomentum
 from paddle.optimizer import Momentum as _paddle_optimizer_Momentum
 from paddle.optimizer import Optimizer as Optimizer
+from paddle.optimizer import Optimizer as _paddle_optimizer_Optimizer
 from paddle.optimizer import RMSProp as _paddle_optimizer_RMSProp
 from paddle.optimizer import SGD as _paddle_optimizer_SGD
 
@@ -24,43 +25,57 @@ LearningRate = Any
 
 class Adadelta(_Old, _paddle_optimizer_Adadelta):
     def __init__(self, learning_rate: float | LearningRate, epsilon: float = 1e-06, rho: float = 0.95, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    kind: str
 
 
 class Adagrad(_Old, _paddle_optimizer_Adagrad):
     def __init__(self, learning_rate: float | LearningRate, epsilon: float = 1e-06, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None, initial_accumulator_value: Any = 0.0) -> None: ...
+    kind: str
 
 
 class Adam(_Old, _paddle_optimizer_Adam):
-    def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None, lazy_mode: Any = False) -> None: ...
+    def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None, lazy_mode: Any = False, *, multi_precision: Any = False, use_multi_tensor: Any = False, amsgrad: Any = False) -> None: ...
+    kind: str
 
 
 class Adamax(_Old, _paddle_optimizer_Adamax):
     def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    kind: str
+
+
+class DecayedAdagrad(_Old, _paddle_optimizer_Optimizer):
+    def __init__(self, learning_rate: float | LearningRate, decay: Any = 0.95, epsilon: float = 1e-06, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    kind: str
 
 
 class Ftrl(_Old, _paddle_optimizer_Ftrl):
     def __init__(self, learning_rate: float | LearningRate, l1: Any = 0.0, l2: Any = 0.0, lr_power: Any = -0.5, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    kind: str
 
 
 class Lamb(_Old, _paddle_optimizer_Lamb):
-    regularization: Any
-    def __init__(self, learning_rate: float | LearningRate = 0.001, lamb_weight_decay: Any = 0.01, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-06, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, exclude_from_weight_decay_fn: Any = None, name: str | None = None) -> None: ...
+    def __init__(self, learning_rate: float | LearningRate = 0.001, lamb_weight_decay: Any = 0.01, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-06, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, exclude_from_weight_decay_fn: Any = None, name: str | None = None, *, multi_precision: Any = False) -> None: ...
+    kind: str
 
 
 class LarsMomentum(_Old, _paddle_optimizer_LarsMomentum):
-    def __init__(self, learning_rate: float | LearningRate, momentum: float, lars_coeff: Any = 0.001, lars_weight_decay: Any = 0.0005, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None, exclude_from_weight_decay: Any = None, epsilon: float = 0.0) -> None: ...
+    def __init__(self, learning_rate: float | LearningRate, momentum: float, lars_coeff: Any = 0.001, lars_weight_decay: Any = 0.0005, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None, exclude_from_weight_decay: Any = None, epsilon: float = 0.0, *, multi_precision: Any = False, rescale_grad: Any = 1.0) -> None: ...
+    kind: str
 
 
 class Momentum(_Old, _paddle_optimizer_Momentum):
-    def __init__(self, learning_rate: float | LearningRate, momentum: float, parameter_list: Sequence[Parameter | str] | None = None, use_nesterov: bool = False, regularization: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    def __init__(self, learning_rate: float | LearningRate, momentum: float, parameter_list: Sequence[Parameter | str] | None = None, use_nesterov: bool = False, regularization: Any = None, grad_clip: Any = None, name: str | None = None, *, multi_precision: Any = False, use_multi_tensor: Any = False, rescale_grad: Any = 1.0) -> None: ...
+    kind: str
 
 
 class RMSProp(_Old, _paddle_optimizer_RMSProp):
     def __init__(self, learning_rate: float | LearningRate, rho: float = 0.95, epsilon: float = 1e-06, momentum: float = 0.0, centered: Any = False, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    kind: str
 
 
 class SGD(_Old, _paddle_optimizer_SGD):
-    def __init__(self, learning_rate: float | LearningRate, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    def __init__(self, learning_rate: float | LearningRate, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None, *, multi_precision: Any = False) -> None: ...
+    kind: str
 
 
 class _Old:
@@ -70,6 +85,7 @@ AdadeltaOptimizer = Adadelta
 AdagradOptimizer = Adagrad
 AdamOptimizer = Adam
 AdamaxOptimizer = Adamax
+DecayedAdagradOptimizer = DecayedAdagrad
 FtrlOptimizer = Ftrl
 LambOptimizer = Lamb
 LarsMomentumOptimizer = LarsMomentum

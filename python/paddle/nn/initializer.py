@@ -100,22 +100,31 @@ class XavierNormal(_Xavier):
 
 
 class _Kaiming(_Scaled):
-    def __init__(self, uniform, fan_in=None, seed=0):
+    def __init__(self, uniform, fan_in=None, seed=0, gain=math.sqrt(2.0)):
         super().__init__(uniform, seed)
-        self.fan_in = fan_in
+        self.fan_in, self.gain = fan_in, gain
 
     def variance(self, shape):
-        return 2.0 / (fans(shape)[0] if self.fan_in is None else self.fan_in)
+        return self.gain ** 2 / (fans(shape)[0] if self.fan_in is None else self.fan_in)
+
+
+def _gain(nonlinearity, negative_slope):
+    """How much an activation takes from the deviation of its input."""
+    gains = {"relu": math.sqrt(2.0), "leaky_relu": math.sqrt(2.0 / (1 + negative_slope ** 2)), "tanh": 5.0 / 3,
+             "selu": 3.0 / 4, "sigmoid": 1.0, "linear": 1.0}
+    if nonlinearity not in gains:
+        raise ValueError(f"nonlinearity must be one of {' '.join(gains)}, got {nonlinearity!r}")
+    return gains[nonlinearity]
 
 
 class KaimingUniform(_Kaiming):
     def __init__(self, fan_in=None, negative_slope=0.0, nonlinearity="relu"):
-        super().__init__(True, fan_in)
+        super().__init__(True, fan_in, gain=_gain(nonlinearity, negative_slope))
 
 
 class KaimingNormal(_Kaiming):
     def __init__(self, fan_in=None, negative_slope=0.0, nonlinearity="relu"):
-        super().__init__(False, fan_in)
+        super().__init__(False, fan_in, gain=_gain(nonlinearity, negative_slope))
 
 
 class Assign(Initializer):

@@ -61,7 +61,8 @@ class XavierUniform(_Xavier):
 
 class _Kaiming(_Scaled):
     fan_in: Any
-    def __init__(self, uniform: Any, fan_in: Any = None, seed: Any = 0) -> None: ...
+    gain: Any
+    def __init__(self, uniform: Any, fan_in: Any = None, seed: Any = 0, gain: Any = 1.4142135623730951) -> None: ...
     def variance(self, shape: Sequence[int | None | Variable]) -> Any: ...
 
 

@@ -2,11 +2,10 @@
 from paddle import _graph, _refuse
 from paddle._graph import Variable, as_list
 from paddle._native import native, user_line
-from paddle.optimizer import lr
+from paddle.optimizer import _declared, lr
 from paddle.regularizer import L2Decay, WeightDecayRegularizer
 
-__all__ = ["Optimizer", "SGD", "Momentum", "Adam", "AdamW", "Adagrad", "RMSProp", "Adadelta", "Adamax", "Lamb",
-           "Ftrl", "LarsMomentum", "lr"]
+__all__ = ["Optimizer", "lr"]
 
 
 class Optimizer:
@@ -30,11 +29,10 @@ class Optimizer:
         self._name = name
         self._lr_name = None
         self._program = None
+        self._own_options = {}
+        self._decay_filter, self._filter_keeps_names = None, False
 
     # ---- what the C++ optimizer is told ----
-    def _own(self):
-        return {}
-
     def options(self):
         rate = self._learning_rate
         if isinstance(rate, lr.LRScheduler):
@@ -44,7 +42,7 @@ class Optimizer:
             out.update(self.regularization.options())
         if self._grad_clip is not None:
             out["clip"] = self._grad_clip.options()
-        out.update(self._own())
+        out.update(self._own_options)
         return out
 
     # ---- the three steps ----
@@ -57,6 +55,8 @@ class Optimizer:
 
     def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):
         _check_loss(loss)
+        if callbacks is not None:
+            raise native.UnsupportedError("backward: callbacks are not called; change the program after backward instead")
         program = loss.program
         if startup_program is not None:
             program._startup = startup_program
@@ -77,6 +77,10 @@ class Optimizer:
 
     def prepare(self, parameters):
         """Called with the parameters that will be updated, before options()."""
+        decay_filter = self._decay_filter
+        if decay_filter is not None:
+            self._own_options["without_decay"] = [
+                p.name for p in parameters if (not decay_filter(p.name) if self._filter_keeps_names else decay_filter(p))]
 
     def bind(self, program, lr_name):
         """The updates are in `program` now, with this learning rate."""
@@ -136,147 +140,11 @@ def _check_loss(loss):
         raise TypeError(f"the loss must be a variable of a program, not {type(loss).__name__}")
 
 
-class SGD(Optimizer):
-    kind = "sgd"
-
-
-class Momentum(Optimizer):
-    kind = "momentum"
-
-    def __init__(self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None,
-                 grad_clip=None, name=None, **ignored):
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        self._momentum, self._nesterov = momentum, use_nesterov
-
-    def _own(self):
-        return {"mu": float(self._momentum), "nesterov": bool(self._nesterov)}
-
-
-class Adam(Optimizer):
-    kind = "adam"
-
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=None,
-                 grad_clip=None, lazy_mode=False, name=None, **ignored):
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        for what, value in (("beta1", beta1), ("beta2", beta2)):
-            if isinstance(value, Variable):
-                raise native.UnsupportedError(f"{type(self).__name__}: {what} must be a number")
-            if not 0 <= value < 1:
-                raise ValueError(f"{type(self).__name__}: {what} must be in [0, 1), got {value}")
-        self._beta1, self._beta2, self._epsilon = beta1, beta2, epsilon
-
-    def _own(self):
-        return {"beta1": float(self._beta1), "beta2": float(self._beta2), "epsilon": float(self._epsilon)}
-
-
-class Adamax(Adam):
-    """Adam with the largest gradient of late in the place of their mean square."""
-
-    kind = "adamax"
-
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=None,
-                 grad_clip=None, name=None):
-        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, name=name)
-
-
-class AdamW(Adam):
-    """Decay is taken from the parameter directly, not through the gradient."""
-    kind = "adamw"
-
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=0.01,
-                 apply_decay_param_fun=None, grad_clip=None, lazy_mode=False, name=None, **ignored):
-        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, name)
-        self._decay = weight_decay.coeff if isinstance(weight_decay, WeightDecayRegularizer) else float(weight_decay)
-        self._decays = apply_decay_param_fun
-        self._without_decay = set()
-
-    def prepare(self, parameters):
-        if self._decays is not None:
-            self._without_decay = {p.name for p in parameters if not self._decays(p.name)}
-
-    def _own(self):
-        return dict(super()._own(), decay=self._decay, without_decay=self._without_decay)
-
-
-class Adagrad(Optimizer):
-    kind = "adagrad"
-
-    def __init__(self, learning_rate, epsilon=1e-6, parameters=None, weight_decay=None, grad_clip=None, name=None,
-                 initial_accumulator_value=0.0):
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        self._epsilon, self._initial = epsilon, initial_accumulator_value
-
-    def _own(self):
-        return {"epsilon": float(self._epsilon), "initial": float(self._initial)}
-
-
-class RMSProp(Optimizer):
-    kind = "rmsprop"
-
-    def __init__(self, learning_rate, rho=0.95, epsilon=1e-6, momentum=0.0, centered=False, parameters=None,
-                 weight_decay=None, grad_clip=None, name=None):
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        self._rho, self._epsilon, self._momentum, self._centered = rho, epsilon, momentum, centered
-
-    def _own(self):
-        return {"rho": float(self._rho), "epsilon": float(self._epsilon), "momentum": float(self._momentum),
-                "centered": bool(self._centered)}
-
-
-class Adadelta(Optimizer):
-    kind = "adadelta"
-
-    def __init__(self, learning_rate=0.001, epsilon=1e-6, rho=0.95, parameters=None, weight_decay=None, grad_clip=None,
-                 name=None):
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        self._epsilon, self._rho = epsilon, rho
-
-    def _own(self):
-        return {"epsilon": float(self._epsilon), "rho": float(self._rho)}
-
-
-class Ftrl(Optimizer):
-    kind = "ftrl"
-
-    def __init__(self, learning_rate, l1=0.0, l2=0.0, lr_power=-0.5, parameters=None, weight_decay=None, grad_clip=None,
-                 name=None):
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        self._l1, self._l2, self._lr_power = l1, l2, lr_power
-
-    def _own(self):
-        return {"shrink_l1": float(self._l1), "shrink_l2": float(self._l2), "lr_power": float(self._lr_power)}
-
-
-class LarsMomentum(Momentum):
-    kind = "lars_momentum"
-
-    def __init__(self, learning_rate, momentum=0.9, lars_coeff=0.001, lars_weight_decay=0.0005, parameters=None,
-                 weight_decay=None, grad_clip=None, name=None, exclude_from_weight_decay=None, epsilon=0.0, **ignored):
-        super().__init__(learning_rate, momentum, parameters, False, weight_decay, grad_clip, name)
-        self._coeff, self._lars_decay, self._epsilon = lars_coeff, lars_weight_decay, epsilon
-        self._exclude = list(exclude_from_weight_decay or [])
-
-    def _own(self):
-        return {"mu": float(self._momentum), "lars_coeff": float(self._coeff),
-                "lars_weight_decay": float(self._lars_decay), "epsilon": float(self._epsilon),
-                "exclude": self._exclude}
-
-
-class Lamb(Adam):
-    kind = "lamb"
-
-    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6,
-                 parameters=None, grad_clip=None, exclude_from_weight_decay_fn=None, name=None, **ignored):
-        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, False, name)
-        self._decay, self._excluded, self._exclude = lamb_weight_decay, exclude_from_weight_decay_fn, []
-
-    def prepare(self, parameters):
-        if self._excluded is not None:
-            self._exclude = [p.name for p in parameters if self._excluded(p)]
-
-    def _own(self):
-        return dict(super()._own(), weight_decay=float(self._decay), exclude=self._exclude)
-
+# One class for each optimizer that is declared in fleetx/optimizers/.
+for _definition in _declared.definitions():
+    if _definition["python"]["name"]:
+        globals()[_definition["python"]["name"]] = _declared.make_class(_definition, "python", __name__, (Optimizer,))
+        __all__.append(_definition["python"]["name"])
 
 __getattr__ = _refuse.getter(__name__, {"Rprop": "SGD", "LBFGS": "SGD", "ASGD": "SGD", "NAdam": "Adam", "RAdam": "Adam",
-                                        "Dpsgd": "SGD", "DecayedAdagrad": "Adagrad", "ExponentialMovingAverage": "SGD"})
+                                        "Dpsgd": "SGD", "ExponentialMovingAverage": "SGD"})

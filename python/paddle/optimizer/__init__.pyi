@@ -17,50 +17,48 @@ from paddle.regularizer import WeightDecayRegularizer as WeightDecayRegularizer
 LearningRate = Any
 
 class Adadelta(Optimizer):
-    kind: str
     def __init__(self, learning_rate: float | LearningRate = 0.001, epsilon: float = 1e-06, rho: float = 0.95, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    kind: str
 
 
 class Adagrad(Optimizer):
-    kind: str
     def __init__(self, learning_rate: float | LearningRate, epsilon: float = 1e-06, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None, initial_accumulator_value: Any = 0.0) -> None: ...
+    kind: str
 
 
 class Adam(Optimizer):
+    def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, lazy_mode: Any = False, name: str | None = None, *, multi_precision: Any = False, use_multi_tensor: Any = False, amsgrad: Any = False) -> None: ...
     kind: str
-    def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, lazy_mode: Any = False, name: str | None = None, **ignored: Any) -> None: ...
 
 
-class AdamW(Adam):
+class AdamW(Optimizer):
+    def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = 0.01, apply_decay_param_fun: Any = None, grad_clip: Any = None, lazy_mode: Any = False, name: str | None = None, *, multi_precision: Any = False, use_multi_tensor: Any = False, amsgrad: Any = False, lr_ratio: Any = None) -> None: ...
     kind: str
-    def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = 0.01, apply_decay_param_fun: Any = None, grad_clip: Any = None, lazy_mode: Any = False, name: str | None = None, **ignored: Any) -> None: ...
-    def prepare(self, parameters: Sequence[Parameter | str] | None) -> Any: ...
 
 
-class Adamax(Adam):
-    kind: str
+class Adamax(Optimizer):
     def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    kind: str
 
 
 class Ftrl(Optimizer):
-    kind: str
     def __init__(self, learning_rate: float | LearningRate, l1: Any = 0.0, l2: Any = 0.0, lr_power: Any = -0.5, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
-
-
-class Lamb(Adam):
     kind: str
-    def __init__(self, learning_rate: float | LearningRate = 0.001, lamb_weight_decay: Any = 0.01, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-06, parameters: Sequence[Parameter | str] | None = None, grad_clip: Any = None, exclude_from_weight_decay_fn: Any = None, name: str | None = None, **ignored: Any) -> None: ...
-    def prepare(self, parameters: Sequence[Parameter | str] | None) -> Any: ...
 
 
-class LarsMomentum(Momentum):
+class Lamb(Optimizer):
+    def __init__(self, learning_rate: float | LearningRate = 0.001, lamb_weight_decay: Any = 0.01, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-06, parameters: Sequence[Parameter | str] | None = None, grad_clip: Any = None, exclude_from_weight_decay_fn: Any = None, name: str | None = None, *, multi_precision: Any = False) -> None: ...
     kind: str
-    def __init__(self, learning_rate: float | LearningRate, momentum: float = 0.9, lars_coeff: Any = 0.001, lars_weight_decay: Any = 0.0005, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None, exclude_from_weight_decay: Any = None, epsilon: float = 0.0, **ignored: Any) -> None: ...
+
+
+class LarsMomentum(Optimizer):
+    def __init__(self, learning_rate: float | LearningRate, momentum: float = 0.9, lars_coeff: Any = 0.001, lars_weight_decay: Any = 0.0005, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None, exclude_from_weight_decay: Any = None, epsilon: float = 0.0, *, multi_precision: Any = False, rescale_grad: Any = 1.0) -> None: ...
+    kind: str
 
 
 class Momentum(Optimizer):
+    def __init__(self, learning_rate: float | LearningRate = 0.001, momentum: float = 0.9, parameters: Sequence[Parameter | str] | None = None, use_nesterov: bool = False, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None, *, multi_precision: Any = False, use_multi_tensor: Any = False, rescale_grad: Any = 1.0) -> None: ...
     kind: str
-    def __init__(self, learning_rate: float | LearningRate = 0.001, momentum: float = 0.9, parameters: Sequence[Parameter | str] | None = None, use_nesterov: bool = False, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None, **ignored: Any) -> None: ...
 
 
 class Optimizer:
@@ -86,9 +84,10 @@ class Optimizer:
 
 
 class RMSProp(Optimizer):
-    kind: str
     def __init__(self, learning_rate: float | LearningRate, rho: float = 0.95, epsilon: float = 1e-06, momentum: float = 0.0, centered: Any = False, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    kind: str
 
 
 class SGD(Optimizer):
+    def __init__(self, learning_rate: float | LearningRate = 0.001, parameters: Sequence[Parameter | str] | None = None, weight_decay: Any = None, grad_clip: Any = None, name: str | None = None, *, multi_precision: Any = False) -> None: ...
     kind: str

@@ -55,6 +55,11 @@ class InputSpec:
 
 def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None, checkpoints=None):
     """Adds the gradients of `loss`; returns [(parameter, gradient), ...]."""
+    if callbacks:
+        raise native.UnsupportedError("append_backward: callbacks are not here")
+    if checkpoints:
+        raise native.UnsupportedError("append_backward: checkpoints (recompute) belong to a strategy; nearest: "
+                                      "fleet.DistributedStrategy().recompute")
     from paddle.optimizer import Optimizer
     return Optimizer(0.0).backward(loss, None, parameter_list, no_grad_set)
 
@@ -74,7 +79,10 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
 
 def Print(input, first_n=-1, message=None, summarize=20, print_tensor_name=True, print_tensor_type=True,
           print_tensor_shape=True, print_tensor_layout=True, print_tensor_lod=True, print_phase="both"):
-    """Passes input through and prints it whenever the program runs."""
+    """Passes input through and prints it whenever the program runs: message, name, type, shape and values. Gradients
+    are not printed."""
+    if print_phase not in ("forward", "both"):
+        raise native.UnsupportedError(f"Print: print_phase={print_phase!r}: gradients are not printed; use 'forward'")
     return _graph.call("print", {"x": input},
                        {"message": message or "", "first_n": int(first_n), "summarize": int(summarize)})
 

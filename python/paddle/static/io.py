@@ -12,6 +12,7 @@ from paddle._native import native
 
 
 def _values(names, scope, what):
+    """{name: array}, the values of this worker."""
     out = {}
     for name in names:
         if not scope.native.has(name):
@@ -39,8 +40,8 @@ def _program(program):
     return program._program if isinstance(program, CompiledProgram) else program
 
 
-def save(program, model_path, protocol=None, **configs):
-    """Writes <model_path>.pdparams, .pdopt and .pdmodel."""
+def save(program, model_path, protocol=None):
+    """Writes <model_path>.pdparams, .pdopt and .pdmodel. `protocol` is one of pickle; nothing is pickled here."""
     if not os.path.basename(model_path):
         raise ValueError(f"save: model_path must end in a file name, got {model_path!r}")
     program, scope = _program(program), global_scope()
@@ -52,27 +53,37 @@ def save(program, model_path, protocol=None, **configs):
         file.write(program.ir.to_proto())
 
 
+PER_RANK = "per_rank:"  # in the metadata of a file: variables that hold a value for each worker, and their rule
+
+
 def load_program_state(model_path, var_list=None):
     """{name: array} of what save() wrote."""
+    return _read_state(model_path, var_list)[0]
+
+
+def _read_state(model_path, var_list):
     for ending in (".pdparams", ".pdopt", ".pdmodel"):
         if model_path.endswith(ending):
             model_path = model_path[:-len(ending)]
     if not os.path.exists(model_path + ".pdparams"):
         raise native.InvalidArgumentError(f"load: there is no file {model_path}.pdparams")
-    state = dict(native.load_tensors(model_path + ".pdparams")[0])
+    state, metadata = map(dict, native.load_tensors(model_path + ".pdparams"))
     if os.path.exists(model_path + ".pdopt"):
-        state.update(native.load_tensors(model_path + ".pdopt")[0])
+        more, about = native.load_tensors(model_path + ".pdopt")
+        state.update(more)
+        metadata.update(about)
     if var_list is not None:
         names = [v if isinstance(v, str) else v.name for v in var_list]
         missing = [n for n in names if n not in state]
         if missing:
             raise native.InvalidArgumentError(f"load: {model_path}.pdparams has no variable {', '.join(missing)}")
         state = {n: state[n] for n in names}
-    return state
+    return state, metadata
 
 
-def set_program_state(program, state_dict):
-    """Puts values into the scope; those that the program does not keep are left out."""
+def set_program_state(program, state_dict, metadata=None):
+    """Puts values into the scope; those that the program does not keep are left out. `metadata` is that of the files
+    they come from."""
     import warnings
     program, scope = _program(program), global_scope()
     kept = set(program.ir.persistables())
@@ -81,12 +92,8 @@ def set_program_state(program, state_dict):
         if name not in kept:
             unused.append(name)
             continue
-        shape = list(program.ir.shape(name))
-        array = numpy.ascontiguousarray(value)
-        if list(array.shape) != shape:
-            raise native.InvalidArgumentError(
-                f"'{name}' has shape {shape} in the program and {list(array.shape)} in the file")
-        scope.native.set(name, array.astype(program.ir.dtype(name), copy=False))
+        array = numpy.ascontiguousarray(value).astype(program.ir.dtype(name), copy=False)
+        native.set_from_whole(program.ir, scope.native, name, array, (metadata or {}).get(PER_RANK + name, ""), "load")
     if unused:
         warnings.warn(f"not used by the program: {', '.join(sorted(unused)[:5])}{' ...' if len(unused) > 5 else ''}")
 
@@ -94,12 +101,14 @@ def set_program_state(program, state_dict):
 def load(program, model_path, executor=None, var_list=None):
     """Reads what save() wrote into the scope. Everything that the program keeps must be in the files."""
     program = _program(program)
-    state = load_program_state(model_path, var_list)
-    missing = [n for n in program.ir.parameters() if n not in state]
+    state, metadata = _read_state(model_path, var_list)
+    kept = program.ir.persistables()
+    missing = [n for n in kept if n not in state]
     if var_list is None and missing:
-        raise native.InvalidArgumentError(f"load: {model_path}.pdparams lacks {', '.join(missing[:5])}")
-    kept = set(program.ir.persistables())
-    set_program_state(program, {n: v for n, v in state.items() if n in kept})
+        raise native.InvalidArgumentError(
+            f"load: {model_path}.pdparams and .pdopt lack {', '.join(missing[:5])}{' ...' if len(missing) > 5 else ''}, "
+            "which the program keeps from step to step; name what to load in var_list")
+    set_program_state(program, {n: v for n, v in state.items() if n in set(kept)}, metadata)
 
 
 # ---- inference models ----
@@ -125,6 +134,8 @@ def write_inference_model(model_path, params_path, feed_names, fetch_vars, progr
     _make_folder(model_path)
     with open(model_path, "wb") as file:
         file.write(pruned.ir.to_proto())
+    if params_path is None:
+        return
     metadata = {"feed": json.dumps(list(feed_names)), "fetch": json.dumps([v.name for v in fetch_vars])}
     save_arrays(params_path, _values(pruned.ir.persistables(), global_scope(), "save_inference_model"), metadata)
 
@@ -141,15 +152,25 @@ def read_inference_model(model_path, params_path):
     return [program, program.feed_names, [program._variable(n) for n in program.fetch_names]]
 
 
-def save_inference_model(path_prefix, feed_vars, fetch_vars, executor, **kwargs):
+def save_inference_model(path_prefix, feed_vars, fetch_vars, executor, program=None, clip_extra=False):
     """Writes <path_prefix>.pdmodel and .pdiparams: the part of the program that computes fetch_vars, for testing."""
-    feeds = [v.name for v in as_list(feed_vars)]
-    write_inference_model(path_prefix + ".pdmodel", path_prefix + ".pdiparams", feeds, as_list(fetch_vars),
-                          kwargs.get("program"))
+    for name, variables in (("feed_vars", feed_vars), ("fetch_vars", fetch_vars)):
+        if not all(isinstance(v, _graph.Variable) for v in as_list(variables)):
+            raise native.InvalidArgumentError(f"save_inference_model: {name} must be variables, got {variables!r}")
+    targets = as_list(fetch_vars)
+    if not targets:
+        raise native.InvalidArgumentError("save_inference_model: fetch_vars must name at least one variable")
+    write_inference_model(path_prefix + ".pdmodel", path_prefix + ".pdiparams", [v.name for v in as_list(feed_vars)],
+                          targets, targets[0].program if program is None else program)
 
 
-def load_inference_model(path_prefix, executor, **kwargs):
-    """Returns [program, names of the feeds, variables to fetch]."""
+def load_inference_model(path_prefix, executor, model_filename=None, params_filename=None):
+    """Returns [program, names of the feeds, variables to fetch]. Names of files are those in the folder path_prefix."""
+    if (model_filename is None) != (params_filename is None):
+        raise native.InvalidArgumentError("load_inference_model: give both model_filename and params_filename, or none")
+    if model_filename is not None:
+        return read_inference_model(os.path.join(path_prefix, model_filename),
+                                    os.path.join(path_prefix, params_filename))
     return read_inference_model(path_prefix + ".pdmodel", path_prefix + ".pdiparams")
 
 
@@ -170,8 +191,7 @@ def deserialize_persistables(program, data, executor):
         file.write(data)
         file.flush()
         arrays = native.load_tensors(file.name)[0]
-    for name, value in arrays.items():
-        global_scope().native.set(name, value)
+    set_program_state(program, arrays)
 
 
 def deserialize_program(data):

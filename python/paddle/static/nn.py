@@ -1,5 +1,5 @@
 """Layers that own their parameters: a call makes them and uses them."""
-from paddle import _param, _refuse
+from paddle import _dtype, _param, _refuse
 from paddle._graph import Variable, as_list, layer_call
 from paddle._native import native
 from paddle._param import ParamAttr
@@ -184,13 +184,20 @@ def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, 
 
 
 def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32"):
-    """Rows of a table [rows, width]; the result has the shape of input with the width appended."""
+    """Rows of a table [rows, width]; the result has the shape of input with the width appended. is_distributed: the
+    table belongs on the parameter servers, where the job has some."""
     _check_input("embedding", input)
+    if _dtype.convert(dtype) != "float32":
+        raise native.UnsupportedError(f"embedding: dtype must be float32, got {dtype}")
     rows, dim = [int(n) for n in size]
     if padding_idx is not None and padding_idx < 0:
         padding_idx += rows
     names = Names("embedding", None, input.program)
     weight = names.parameter(param_attr, [rows, dim])
+    if weight is None:
+        raise native.InvalidArgumentError("embedding: param_attr=False: the table is its only parameter")
+    if is_distributed:
+        weight["is_distributed"] = True
     options = {"rows": rows, "dim": dim, "sparse": bool(is_sparse), "weight_attr": weight,
                "padding_idx": -1 if padding_idx is None else int(padding_idx)}
     out = layer_call(native.embedding, input, options, names.layer)
@@ -208,10 +215,10 @@ def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, p
 def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout="NCHW", name=None):
     from paddle.nn import functional as F
     layer = name or unique_name.generate("group_norm")
-    channels = input.shape[1]
+    channels = input.shape[1 if data_layout == "NCHW" else -1]
     weight = _param.make([channels], param_attr, layer, default_init=I.Constant(1.0), program=input.program)
     bias = _param.make([channels], bias_attr, layer, is_bias=True, program=input.program)
-    return math.activate(F.group_norm(input, groups, epsilon, weight, bias), act)
+    return math.activate(F.group_norm(input, groups, epsilon, weight, bias, data_layout), act)
 
 
 def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=None):
@@ -227,9 +234,10 @@ def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
     """mode: 'all' (one slope) or 'channel'."""
     if mode not in ("all", "channel"):
         raise native.UnsupportedError(f"prelu: mode must be 'all' or 'channel', got {mode!r}")
-    weight = _param.make([1 if mode == "all" else x.shape[1]], param_attr, name or unique_name.generate("prelu"),
+    channels = x.shape[-1 if data_format.endswith("C") else 1]
+    weight = _param.make([1 if mode == "all" else channels], param_attr, name or unique_name.generate("prelu"),
                          default_init=I.Constant(0.25), program=x.program)
-    return activation.prelu(x, weight)
+    return activation.prelu(x, weight, data_format)
 
 
 from paddle.tensor.creation import create_parameter  # noqa: E402

@@ -22,57 +22,58 @@ def _as_float(x):
     return x if _dtype.is_float(x.dtype) else manipulation.cast(x, "float32")
 
 
-def _whole(y):
-    return not isinstance(y, float) or float(y).is_integer()
-
-
-def _scaled(x, scale, bias):
-    if not _dtype.is_float(x.dtype) and not (_whole(scale) and _whole(bias)):
-        x = manipulation.cast(x, "float32")
-    return math.scale(x, scale, bias)
-
-
 def _operator(with_number, with_variable):
+    """x <op> other. A float beside a variable of integers or bool makes it float32, an int beside bool int64."""
     def method(self, other):
         if math.is_number(other):
-            return with_number(self, float(other))
+            return with_number(math.promoted(self, other), float(other))
         if not isinstance(other, Variable):
             if other is None or isinstance(other, (str, dict)):
                 return NotImplemented
-            other = math.as_variable(other, self)
+            self, other = math.operands(self, other)
         return with_variable(self, _same_type(self, other))
     return method
+
+
+def _constant(x, number):
+    return creation.full([1], number, x.dtype)
 
 
 def _reverse_divide(x, number):
     return math.scale(math.reciprocal(_as_float(x)), number)
 
 
-def _compare(function):
+def _compare(function, is_equality=None):
     def method(self, other):
         if other is None or isinstance(other, (str, dict, list, tuple)):
             return NotImplemented
-        return function(self, _same_type(self, other))
+        out = function(self, _same_type(self, other))
+        if is_equality is not None and isinstance(other, Variable):
+            out._asks_identity = (self is other) == is_equality
+        return out
     return method
 
 
 _OPERATORS = {
-    "__add__": _operator(lambda x, n: _scaled(x, 1.0, n), math.add),
-    "__radd__": _operator(lambda x, n: _scaled(x, 1.0, n), math.add),
-    "__sub__": _operator(lambda x, n: _scaled(x, 1.0, -n), math.subtract),
-    "__rsub__": _operator(lambda x, n: _scaled(x, -1.0, n), lambda x, y: math.subtract(y, x)),
-    "__mul__": _operator(lambda x, n: _scaled(x, n, 0.0), math.multiply),
-    "__rmul__": _operator(lambda x, n: _scaled(x, n, 0.0), math.multiply),
+    "__add__": _operator(lambda x, n: math.scale(x, 1.0, n), math.add),
+    "__radd__": _operator(lambda x, n: math.scale(x, 1.0, n), math.add),
+    "__sub__": _operator(lambda x, n: math.scale(x, 1.0, -n), math.subtract),
+    "__rsub__": _operator(lambda x, n: math.scale(x, -1.0, n), lambda x, y: math.subtract(y, x)),
+    "__mul__": _operator(lambda x, n: math.scale(x, n, 0.0), math.multiply),
+    "__rmul__": _operator(lambda x, n: math.scale(x, n, 0.0), math.multiply),
     "__truediv__": _operator(lambda x, n: math.scale(_as_float(x), 1.0 / n), math.divide),
     "__rtruediv__": _operator(_reverse_divide, lambda x, y: math.divide(y, x)),
-    "__pow__": _operator(math.pow, math.pow),
-    "__rpow__": _operator(lambda x, n: math.pow(creation.full_like(x, n), x), lambda x, y: math.pow(y, x)),
-    "__mod__": _operator(lambda x, n: math.remainder(x, creation.full([1], n, x.dtype)), math.remainder),
-    "__floordiv__": _operator(lambda x, n: math.floor_divide(x, creation.full([1], n, x.dtype)), math.floor_divide),
+    "__pow__": _operator(math.power, math.pow),
+    "__rpow__": _operator(lambda x, n: math.pow(_constant(x, n), x), lambda x, y: math.pow(y, x)),
+    "__mod__": _operator(lambda x, n: math.remainder(x, _constant(x, n)), math.remainder),
+    "__rmod__": _operator(lambda x, n: math.remainder(_constant(x, n), x), lambda x, y: math.remainder(y, x)),
+    "__floordiv__": _operator(lambda x, n: math.floor_divide(x, _constant(x, n)), math.floor_divide),
+    "__rfloordiv__": _operator(lambda x, n: math.floor_divide(_constant(x, n), x),
+                               lambda x, y: math.floor_divide(y, x)),
     "__matmul__": lambda self, other: math.matmul(self, other),
-    "__neg__": lambda self: _scaled(self, -1.0, 0.0),
-    "__eq__": _compare(logic.equal),
-    "__ne__": _compare(logic.not_equal),
+    "__neg__": lambda self: math.scale(math.promoted(self, 1), -1.0, 0.0),
+    "__eq__": _compare(logic.equal, True),
+    "__ne__": _compare(logic.not_equal, False),
     "__lt__": _compare(logic.less_than),
     "__le__": _compare(logic.less_equal),
     "__gt__": _compare(logic.greater_than),

@@ -79,6 +79,8 @@ from paddle.tensor.manipulation import get_item as get_item
 from paddle.tensor.manipulation import index_sample as index_sample
 from paddle.tensor.manipulation import index_select as index_select
 from paddle.tensor.manipulation import masked_fill as masked_fill
+from paddle.tensor.manipulation import masked_select as masked_select
+from paddle.tensor.manipulation import nonzero as nonzero
 from paddle.tensor.manipulation import one_hot as one_hot
 from paddle.tensor.manipulation import rank as rank
 from paddle.tensor.manipulation import repeat_interleave as repeat_interleave
@@ -100,8 +102,6 @@ from paddle.tensor.manipulation import take_along_axis as take_along_axis
 from paddle.tensor.manipulation import tile as tile
 from paddle.tensor.manipulation import transpose as transpose
 from paddle.tensor.manipulation import unbind as unbind
-from paddle.tensor.manipulation import unique as masked_select
-from paddle.tensor.manipulation import unique as nonzero
 from paddle.tensor.manipulation import unique as unique
 from paddle.tensor.manipulation import unsqueeze as unsqueeze
 from paddle.tensor.manipulation import unstack as unstack
@@ -115,7 +115,6 @@ from paddle.tensor.math import add_number as add_number
 from paddle.tensor.math import addmm as addmm
 from paddle.tensor.math import all as all
 from paddle.tensor.math import any as any
-from paddle.tensor.math import as_variable as as_variable
 from paddle.tensor.math import asin as asin
 from paddle.tensor.math import atan as atan
 from paddle.tensor.math import axes as axes
@@ -158,8 +157,11 @@ from paddle.tensor.math import multiply as multiply
 from paddle.tensor.math import mv as mv
 from paddle.tensor.math import neg as neg
 from paddle.tensor.math import norm as norm
+from paddle.tensor.math import operands as operands
 from paddle.tensor.math import pow as pow
+from paddle.tensor.math import power as power
 from paddle.tensor.math import prod as prod
+from paddle.tensor.math import promoted as promoted
 from paddle.tensor.math import reciprocal as reciprocal
 from paddle.tensor.math import remainder as floor_mod
 from paddle.tensor.math import remainder as mod
@@ -182,10 +184,10 @@ from paddle.tensor.math import trunc as trunc
 from paddle.tensor.math import var as var
 from paddle.tensor.random import bernoulli as bernoulli
 from paddle.tensor.random import gaussian as gaussian
+from paddle.tensor.random import multinomial as multinomial
 from paddle.tensor.random import normal as normal
 from paddle.tensor.random import rand as rand
 from paddle.tensor.random import randint as randint
-from paddle.tensor.random import randperm as multinomial
 from paddle.tensor.random import randperm as randperm
 from paddle.tensor.random import standard_normal as randn
 from paddle.tensor.random import standard_normal as standard_normal

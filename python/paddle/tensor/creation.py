@@ -154,7 +154,9 @@ def to_tensor(data, dtype=None, place=None, stop_gradient=True):
     array = numpy.asarray(data)
     if dtype is not None:
         array = array.astype(_dtype.convert(dtype))
-    return assign(array)
+    out = assign(array)
+    out.stop_gradient = bool(stop_gradient)
+    return out
 
 
 def create_parameter(shape, dtype="float32", name=None, attr=None, is_bias=False, default_initializer=None):

@@ -54,7 +54,7 @@ def diag(x, offset=0, padding_value=0, name=None):
     return manipulation.where(there, spread, creation.full([size, size], padding_value, x.dtype), name)
 
 
-def meshgrid(*args, **kwargs):
+def meshgrid(*args, name=None):
     """For vectors of lengths a, b, ...: each spread over the grid [a, b, ...]."""
     vectors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
     lengths = []

@@ -1,15 +1,15 @@
 """Comparisons give bool; logical functions take it."""
 import numpy
 
+from paddle import _dtype
 from paddle._graph import Variable, call
-from paddle.tensor import math
+from paddle.tensor import creation, manipulation, math
 
 
 def _compare(op):
     def function(x, y, name=None):
-        if not isinstance(x, Variable) and isinstance(y, Variable):
-            x = math.as_variable(x, y)
-        return call(op, {"x": x, "y": math.as_variable(y, x)}, name=name)
+        x, y = math.operands(x, y)
+        return call(op, {"x": x, "y": y}, name=name)
     function.__name__ = function.__qualname__ = op
     return function
 
@@ -22,20 +22,24 @@ greater_than = _compare("greater_than")
 greater_equal = _compare("greater_equal")
 
 
+def _written(made, out):
+    return made if out is None else creation.assign(made, out)
+
+
 def logical_and(x, y, out=None, name=None):
-    return call("logical_and", {"x": x, "y": y}, name=name)
+    return _written(call("logical_and", {"x": x, "y": y}, name=name), out)
 
 
 def logical_or(x, y, out=None, name=None):
-    return call("logical_or", {"x": x, "y": y}, name=name)
+    return _written(call("logical_or", {"x": x, "y": y}, name=name), out)
 
 
 def logical_xor(x, y, out=None, name=None):
-    return call("logical_xor", {"x": x, "y": y}, name=name)
+    return _written(call("logical_xor", {"x": x, "y": y}, name=name), out)
 
 
 def logical_not(x, out=None, name=None):
-    return call("logical_not", {"x": x}, name=name)
+    return _written(call("logical_not", {"x": x}, name=name), out)
 
 
 def equal_all(x, y, name=None):
@@ -43,12 +47,20 @@ def equal_all(x, y, name=None):
 
 
 def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
-    bound = math.scale(math.abs(y), rtol, atol)
-    return less_equal(math.abs(math.subtract(x, y)), bound, name)
+    """|x - y| <= atol + rtol * |y|, element by element. Equal infinities are close; NaN and NaN with equal_nan."""
+    x, y = math.operands(x, y)
+    if not _dtype.is_float(x.dtype):
+        x, y = manipulation.cast(x, "float64"), manipulation.cast(y, "float64")
+    near = less_equal(math.abs(math.subtract(x, y)), math.scale(math.abs(y), rtol, atol))
+    if not equal_nan:
+        return logical_or(near, equal(x, y), name=name)
+    both_nan = logical_and(not_equal(x, x), not_equal(y, y))
+    return logical_or(logical_or(near, equal(x, y)), both_nan, name=name)
 
 
 def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
-    return math.all(isclose(x, y, rtol, atol), name=name)
+    """Are all elements close, as isclose says? bool [1]."""
+    return math.all(isclose(x, y, rtol, atol, equal_nan), name=name)
 
 
 def is_tensor(x):
@@ -56,5 +68,4 @@ def is_tensor(x):
 
 
 def is_empty(x, name=None):
-    from paddle.tensor import creation
     return creation.assign(numpy.array([x.size == 0]))

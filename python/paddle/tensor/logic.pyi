@@ -7,6 +7,8 @@ import numpy
 
 from paddle._graph import Variable as Variable
 from paddle._graph import call as call
+from paddle.tensor import creation as creation
+from paddle.tensor import manipulation as manipulation
 from paddle.tensor import math as math
 
 def allclose(x: Variable, y: Variable | float, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False, name: str | None = None) -> Variable: ...

@@ -15,17 +15,28 @@ def cast(x, dtype, name=None):
 
 
 def reshape(x, shape, name=None):
-    """0 keeps the dimension of x, one -1 is what is left; a length may be paddle.shape(y)[i]."""
+    """0 keeps the dimension of x, one -1 is what is left; a length may be paddle.shape(y)[i], or the whole shape
+    paddle.shape(y)."""
     if isinstance(shape, Variable):
-        shape = creation.known_shape(shape, "reshape")[0]
-    numbers = []
+        if shape.dim_of is None or shape.dim_of[1] is not None:
+            raise native.UnsupportedError("reshape: a shape that is computed when it runs must be paddle.shape(x)")
+        return call("reshape_like", {"x": x, "like": shape.dim_of[0]}, name=name)
+    numbers, others, axes = [], [], []
     for place, d in enumerate(as_list(shape)):
         if isinstance(d, Variable):
             if d.dim_of is None or d.dim_of[1] is None:
                 raise native.UnsupportedError("reshape: a length that is computed when it runs must be paddle.shape(x)[i]")
-            length = d.dim_of[0].shape[d.dim_of[1]]
-            d = length if length >= 0 else 0 if d.dim_of[1] == place and d.dim_of[0] is x else -1
+            other, axis = d.dim_of
+            d = other.shape[axis]
+            if d < 0 and other is x and axis == place:
+                d = 0
+            elif d < 0:  # the op looks at the other variable when it runs
+                d = -2 - len(others)
+                others.append(other)
+                axes.append(axis)
         numbers.append(int(d))
+    if others:
+        return call("reshape_by", {"x": x, "lengths": others}, {"shape": numbers, "axes": axes}, name)
     return call("reshape", {"x": x}, {"shape": numbers}, name)
 
 
@@ -251,8 +262,7 @@ def where(condition, x=None, y=None, name=None):
     if x is None or y is None:
         raise native.UnsupportedError("where(condition) alone: the result's shape depends on values")
     from paddle.tensor import math
-    x = math.as_variable(x, y) if not isinstance(x, Variable) else x
-    y = math.as_variable(y, x)
+    x, y = math.operands(x, y)
     if not x.shape == y.shape == condition.shape:
         from paddle.tensor import creation
         # Has the shape that all three are broadcast to.
@@ -293,17 +303,25 @@ def one_hot(x, num_classes, name=None):
     return call("one_hot", {"x": x}, {"depth": int(num_classes)}, name)
 
 
-def unique(*args, **kwargs):
+def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     raise native.UnsupportedError("unique: the result's shape depends on values")
 
 
-nonzero = masked_select = unique
+def nonzero(x, as_tuple=False):
+    raise native.UnsupportedError("nonzero: the result's shape depends on values; nearest: where with three arguments")
+
+
+def masked_select(x, mask, name=None):
+    raise native.UnsupportedError("masked_select: the result's shape depends on values; nearest: masked_fill")
 
 
 def take_along_axis(arr, indices, axis, broadcast=True, name=None):
     """out[i, j, ...] = arr[..., indices[i, j, ...], ...], the index in the place of `axis`."""
     from paddle.tensor import creation, math
     axis %= len(arr.shape)
+    wanted = [i if d == axis else a for d, (a, i) in enumerate(zip(arr.shape, indices.shape))]
+    if broadcast and any(i == 1 != w for i, w in zip(indices.shape, wanted)):
+        indices = expand(indices, wanted)
     flat = cast(indices, "int64")
     one = creation.ones_like(flat)
     places = [flat if d == axis else math.subtract(call("cumsum", {"x": one}, {"axis": d}), one)

@@ -95,22 +95,45 @@ def activate(x, act):
 
 
 # ---- two operands ----
-def as_variable(value, like):
-    """A number or array beside a variable becomes a variable of its type."""
-    if isinstance(value, Variable):
-        return value
-    if is_number(value):
-        return creation.full([1], value, like.dtype)
-    if not isinstance(value, (numpy.ndarray, list, tuple)):
-        raise TypeError(f"an operand is a {type(value).__name__}; variables, numbers and arrays can be operands")
-    return creation.assign(numpy.asarray(value, like.dtype))
+def promoted(x, number):
+    """x in the type in which it meets a Python number: integers and bool meet a float as float32 (the number is never
+    cut), bool meets a whole number as int64."""
+    from paddle.tensor.manipulation import cast
+    if _dtype.is_float(x.dtype):
+        return x
+    if isinstance(number, (float, numpy.floating)):
+        return cast(x, "float32")
+    return cast(x, "int64") if x.dtype == "bool" and not isinstance(number, (bool, numpy.bool_)) else x
+
+
+def operands(x, y):
+    """Both as variables. Where one is a number or an array, it takes the type of the other; beside integers, floats
+    stay what they are and the integers become float32."""
+    from paddle.tensor.manipulation import cast
+    if isinstance(x, Variable) and isinstance(y, Variable):
+        return x, y
+    if not isinstance(x, Variable):
+        if not isinstance(y, Variable):
+            raise TypeError("one of the two operands must be a variable of a program")
+        right, left = operands(y, x)
+        return left, right
+    if is_number(y):
+        x = promoted(x, y)
+        return x, creation.full([1], y, x.dtype)
+    if not isinstance(y, (numpy.ndarray, list, tuple)):
+        raise TypeError(f"an operand is a {type(y).__name__}; variables, numbers and arrays can be operands")
+    array = numpy.asarray(y)
+    if array.dtype.kind == "f" and not _dtype.is_float(x.dtype):
+        x = cast(x, "float32")
+    elif array.dtype.kind in "iu" and x.dtype == "bool":
+        x = cast(x, "int64")
+    return x, creation.assign(array.astype(x.dtype))
 
 
 def _binary(op, doc):
     def function(x, y, axis=-1, name=None):
-        if not isinstance(x, Variable) and isinstance(y, Variable):
-            x = as_variable(x, y)
-        return call(op, {"x": x, "y": as_variable(y, x)}, {"axis": axis}, name)
+        x, y = operands(x, y)
+        return call(op, {"x": x, "y": y}, {"axis": axis}, name)
     function.__name__ = function.__qualname__ = op
     function.__doc__ = doc
     return function
@@ -144,10 +167,10 @@ def multiply(x, y, axis=-1, name=None):
 
 def divide(x, y, name=None):
     """x / y; whole numbers are divided as float32."""
-    if isinstance(x, Variable) and not _dtype.is_float(x.dtype):
-        from paddle.tensor.manipulation import cast
-        x = cast(x, "float32")
-        y = cast(y, "float32") if isinstance(y, Variable) else y
+    from paddle.tensor.manipulation import cast
+    x, y = operands(x, y)
+    if not _dtype.is_float(x.dtype):
+        x, y = cast(x, "float32"), cast(y, "float32")
     return _divide(x, y, name=name)
 
 
@@ -172,9 +195,14 @@ def floor_divide(x, y, name=None):
 
 def pow(x, y, name=None):
     """x to the power of y, a number or a variable."""
-    if is_number(y):
-        return call("pow", {"x": x}, {"factor": float(y)}, name)
-    return _pow(x, y, name=name)
+    return power(promoted(x, y), y, name) if is_number(y) else _pow(x, y, name=name)
+
+
+def power(x, number, name=None):
+    """x to the power of a number, in the type of x."""
+    if _dtype.is_float(x.dtype):
+        return call("pow", {"x": x}, {"factor": float(number)}, name)
+    return _pow(x, creation.full([1], number, x.dtype), name=name)
 
 
 def add_n(inputs, name=None):

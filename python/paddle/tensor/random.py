@@ -53,8 +53,9 @@ def bernoulli(x, name=None):
     return manipulation.cast(logic.less_than(rand(list(x.shape)), x), x.dtype)
 
 
-def randperm(*args, **kwargs):
+def randperm(n, dtype="int64", name=None):
     raise native.UnsupportedError("randperm: shuffle in the reader (paddle.reader.shuffle)")
 
 
-multinomial = randperm
+def multinomial(x, num_samples=1, replacement=False, name=None):
+    raise native.UnsupportedError("multinomial is not here; nearest: paddle.uniform")

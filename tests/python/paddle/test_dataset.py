@@ -67,6 +67,18 @@ def test_prints_every_period(tmp_path, capfd):
     assert capfd.readouterr().out == "batch 0: x=[[0]]\nbatch 2: x=[[2]]\nbatch 4: x=[[4]]\n"
 
 
+def test_one_plan_per_batch_size(tmp_path):
+    x = static.data("x", [None, 1], "int64")
+    y = paddle.scale(x, 2.0)
+    # Seven examples in batches of two: the last batch has one. Both sizes are met with and without printing.
+    dataset = made(QueueDataset, [x], files(tmp_path, "".join(f"1 {i}\n" for i in range(7))), batch_size=2)
+    exe = static.Executor()
+    for _ in range(3):
+        exe.train_from_dataset(static.default_main_program(), dataset, fetch_list=[y], print_period=3)
+        exe.train_from_dataset(static.default_main_program(), dataset)
+    assert exe._exe.plans_made() == 2 and exe._exe.plans() == 2
+
+
 def test_a_handler_sees_variables_while_it_trains(tmp_path):
     counter = static.create_global_var([1], 0.0, "float32", True, name="counter")
     paddle.increment(counter)

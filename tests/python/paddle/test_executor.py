@@ -331,3 +331,60 @@ def test_metrics_of_wide_and_deep(rng):
         got, = exe.run(feed={"pred": p, "label": l}, fetch_list=[mae])
         assert float(got) == pytest.approx(np.concatenate(seen).mean(), rel=1e-5)
     static.global_scope().find_var("total").get_tensor().set(np.zeros(1, "float32"), paddle.CPUPlace())
+
+
+# ---- programs and their scope ----
+def test_a_second_startup_program_replaces_variables_of_other_shapes(rng):
+    exe = static.Executor()
+    for width in (3, 5, 3):
+        main, startup = static.Program(), static.Program()
+        with static.program_guard(main, startup), paddle.utils.unique_name.guard():
+            x = static.data("x", [None, width], "float32")
+            loss = paddle.mean(static.nn.fc(x, 4))
+            paddle.optimizer.Momentum(0.1, 0.9).minimize(loss)
+        exe.run(startup)
+        got, = exe.run(main, feed={"x": rng.randn(2, width).astype("float32")}, fetch_list=["fc_0.w_0"])
+        assert got.shape == (width, 4)
+    other, _ = static.Program(), static.Program()
+    with static.program_guard(other, static.Program()), paddle.utils.unique_name.guard():
+        out = static.nn.fc(static.data("x", [None, 7], "float32"), 4)
+    with pytest.raises(ValueError, match=r"fc_0.w_0.*\[3,4\].*\[7,4\]"):  # without its own startup program
+        exe.run(other, feed={"x": np.ones((1, 7), "float32")}, fetch_list=[out])
+
+
+def test_schedules_count_without_an_optimizer():
+    from paddle import fluid
+    rates = [fluid.layers.piecewise_decay([1, 3], [0.4, 0.2, 0.1]), fluid.layers.exponential_decay(1.0, 1, 0.5),
+             fluid.layers.linear_lr_warmup(fluid.layers.polynomial_decay(0.5, 10), 2, 0.0, 0.5),
+             fluid.layers.learning_rate_scheduler._decay_step_counter()]
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    got = np.array([[float(v) for v in exe.run(fetch_list=rates)] for _ in range(4)])
+    np.testing.assert_allclose(got[:, 0], [0.4, 0.2, 0.2, 0.1], rtol=1e-6)
+    np.testing.assert_allclose(got[:, 1], [1.0, 0.5, 0.25, 0.125], rtol=1e-6)
+    np.testing.assert_allclose(got[:2, 2], [0.0, 0.25], rtol=1e-6)
+    np.testing.assert_allclose(got[:, 3], [0, 1, 2, 3])
+
+
+def test_a_schedule_of_an_optimizer_counts_once(rng):
+    from paddle import fluid
+    rate = fluid.layers.exponential_decay(1.0, 1, 0.5)
+    x = static.data("x", [None, 3], "float32")
+    fluid.optimizer.SGD(rate).minimize(paddle.mean(static.nn.fc(x, 4)))
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    got = [float(exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[rate])[0]) for _ in range(3)]
+    np.testing.assert_allclose(got, [1.0, 0.5, 0.25])
+
+
+def test_requests_that_cannot_be_served_are_named():
+    x = static.data("x", [None, 3], "float32")
+    out = paddle.mean(x)
+    exe = static.Executor()
+    feed = {"x": np.ones((2, 3), "float32")}
+    with pytest.raises(NotImplementedError, match="use_prune"):
+        exe.run(feed=feed, fetch_list=[out], use_prune=True)
+    with pytest.raises(NotImplementedError, match="return_merged"):
+        exe.run(feed=feed, fetch_list=[out], return_merged=False)
+    with pytest.raises(TypeError, match="build_strategy"):
+        static.CompiledProgram(static.default_main_program(), {"sync_batch_norm": True})

@@ -223,7 +223,7 @@ def test_role_makers():
     assert role.worker_num() == 3 and role.is_worker() and role.server_num() == 2
     with pytest.raises(NotImplementedError, match="not built yet"):
         fleet.init(role_maker=role)
-    with pytest.raises(NotImplementedError, match="not built yet"):
+    with pytest.raises(ValueError, match="fleet.init"):  # what was refused has left nothing behind
         fleet.init_server()
 
 
@@ -264,3 +264,129 @@ assert fleet.is_worker() and fleet.worker_num() == 1 and not fleet.is_server()
 ''')
     result = documents.run([sys.executable, "a.py"], tmp_path)
     assert result.code == 0, result.output
+
+
+def test_the_program_of_1_x_is_the_one_that_minimize_changed(tmp_path):
+    (tmp_path / "a.py").write_text('''
+import numpy as np
+import paddle.fluid as fluid
+import paddle.fluid.incubate.fleet.base.role_maker as role_maker
+from paddle.fluid.incubate.fleet.collective import fleet
+fleet.init(role_maker.PaddleCloudRoleMaker(is_collective=True))
+assert fleet.main_program is fluid.default_main_program()
+main, startup = fluid.Program(), fluid.Program()
+with fluid.program_guard(main, startup):
+    x = fluid.layers.data(name="x", shape=[4], dtype="float32")
+    loss = fluid.layers.mean(fluid.layers.fc(input=x, size=2))
+    fleet.distributed_optimizer(fluid.optimizer.SGD(learning_rate=0.1)).minimize(loss, startup)
+assert fleet.main_program is main and fleet.startup_program is startup
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fleet.startup_program)
+first, = exe.run(fleet.main_program, feed={"x": np.ones((2, 4), "float32")}, fetch_list=[loss.name])
+second, = exe.run(fleet.main_program, feed={"x": np.ones((2, 4), "float32")}, fetch_list=[loss.name])
+assert second < first, (first, second)
+''')
+    result = documents.run([sys.executable, "a.py"], tmp_path)
+    assert result.code == 0, result.output
+
+
+# ---- other launchers ----
+def free_ports(count):
+    import socket
+    held = [socket.socket() for _ in range(count)]
+    for s in held:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return ports
+
+
+def start_by_endpoints(script, folder, workers=2):
+    """As a launcher does that sets the PADDLE_* variables and nothing else."""
+    import os
+    endpoints = [f"127.0.0.1:{port}" for port in free_ports(workers)]
+    others = {name: value for name, value in os.environ.items() if not name.startswith(("FLEETX_", "PADDLE_"))}
+    processes = []
+    for rank, endpoint in enumerate(endpoints):
+        said = {"PADDLE_TRAINER_ID": str(rank), "PADDLE_TRAINERS_NUM": str(workers), "PADDLE_CURRENT_ENDPOINT": endpoint,
+                "PADDLE_TRAINER_ENDPOINTS": ",".join(endpoints)}
+        processes.append(subprocess.Popen([sys.executable, script], cwd=folder, env={**others, **said}, text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+    return [(p.communicate(timeout=120)[0], p.returncode) for p in processes]
+
+
+def test_workers_of_another_launcher_meet_at_their_endpoints(tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    alone = losses(documents.run([sys.executable, "train.py"], tmp_path))
+    results = start_by_endpoints("train.py", tmp_path)
+    assert [code for _, code in results] == [0, 0], results
+    together = [float(v) for v in re.findall(r"step \d loss (\S+)", results[0][0])]
+    np.testing.assert_allclose(together, alone, rtol=2e-5)
+
+
+def test_a_user_defined_role_agrees_with_the_endpoints_of_the_launcher(tmp_path):
+    (tmp_path / "a.py").write_text('''
+import os
+import numpy as np
+import paddle
+from paddle.distributed import fleet
+role = fleet.UserDefinedRoleMaker(current_id=int(os.environ["PADDLE_TRAINER_ID"]), is_collective=True,
+                                  worker_endpoints=os.environ["PADDLE_TRAINER_ENDPOINTS"].split(","))
+fleet.init(role)
+print("sum", fleet.util.all_reduce(np.array([fleet.worker_index() + 1]))[0])
+''')
+    results = start_by_endpoints("a.py", tmp_path)
+    assert all(code == 0 and "sum 3" in output for output, code in results), results
+
+
+# ---- batch norm over all workers ----
+SYNC = '''
+import sys
+import numpy as np
+import paddle
+from paddle import static
+from paddle.distributed import fleet
+
+paddle.enable_static()
+how = sys.argv[1]
+x = static.data("x", [None, 3, 4, 4], "float32")
+y = static.nn.batch_norm(static.nn.conv2d(x, 2, 3))
+loss = paddle.mean(y * y * y)
+fleet.init(is_collective=True)
+optimizer, strategy = paddle.optimizer.SGD(0.1), fleet.DistributedStrategy()
+build = static.BuildStrategy()
+build.sync_batch_norm = how != "off"
+if how == "group":
+    strategy.build_strategy = build
+if how != "alone":
+    optimizer = fleet.distributed_optimizer(optimizer, strategy)
+optimizer.minimize(loss)
+program = static.default_main_program()
+if how == "constructor":
+    program = static.CompiledProgram(program, build)
+elif how in ("data_parallel", "alone", "off"):
+    program = static.CompiledProgram(program).with_data_parallel(loss.name, build)
+exe = static.Executor()
+exe.run(static.default_startup_program())
+rng = np.random.RandomState(3)
+rank, size = fleet.worker_index(), fleet.worker_num()
+for step in range(3):
+    image = rng.randn(8, 3, 4, 4).astype("float32")
+    value, = exe.run(program, feed={"x": image[rank * 8 // size:(rank + 1) * 8 // size]}, fetch_list=[loss])
+    mean = fleet.util.all_reduce(float(value)) / size
+    if rank == 0:
+        print("step %d loss %.6f" % (step, mean), flush=True)
+'''
+
+
+def test_build_strategy_sync_batch_norm(tmp_path):
+    (tmp_path / "a.py").write_text(SYNC)
+    alone = losses(documents.run([sys.executable, "a.py", "data_parallel"], tmp_path))  # one worker: nothing to change
+    off = losses(documents.run("fleetrun --nproc_per_node=2 a.py off", tmp_path))
+    assert not np.allclose(off, alone, rtol=1e-3)
+    for how in ("constructor", "data_parallel", "group"):
+        np.testing.assert_allclose(losses(documents.run(f"fleetrun --nproc_per_node=2 a.py {how}", tmp_path)), alone,
+                                   rtol=1e-4, err_msg=how)
+    refused = documents.run("fleetrun --nproc_per_node=2 a.py alone", tmp_path)
+    assert refused.code != 0 and "sync_batch_norm" in refused.output and "distributed_optimizer" in refused.output

@@ -375,3 +375,22 @@ def test_a_clone_reads_from_the_same_loader():
     assert got == [0, 2, 4]
     with pytest.raises(fluid.core.EOFException):
         exe.run(test, fetch_list=[y.name])
+
+
+def test_an_inference_model_needs_targets(tmp_path):
+    x = static.data("x", [None, 3], "float32")
+    out = static.nn.fc(x, 2)
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    for feeds, targets, word in (([], [], "target_vars"), (["x"], [], "target_vars"), (["x"], ["out"], "target_vars"),
+                                 ([x], [out], "feeded_var_names"), ([], [out], "need the inputs x")):
+        with pytest.raises(ValueError, match=word):
+            fluid.io.save_inference_model(str(tmp_path / "m"), feeds, targets, exe)
+    with pytest.raises(ValueError, match="fetch_vars"):
+        static.save_inference_model(str(tmp_path / "m"), [], [], exe)
+    assert fluid.io.save_inference_model(str(tmp_path / "m"), "x", out, exe) == [out.name]
+    fluid.io.save_inference_model(str(tmp_path / "only"), ["x"], [out], exe, program_only=True)
+    assert [p.name for p in (tmp_path / "only").iterdir()] == ["__model__"]
+    program, feeds, fetches = static.load_inference_model(str(tmp_path / "m"), exe, model_filename="__model__",
+                                                          params_filename="__params__")
+    assert feeds == ["x"] and exe.run(program, feed={"x": np.ones((2, 3), "float32")}, fetch_list=fetches)[0].shape == (2, 2)

@@ -221,3 +221,21 @@ def test_channels_are_scaled_and_shuffled(run, rng):
     column = factors.reshape(1, 4, 1, 1)
     np.testing.assert_allclose(got[0], image * column + column + 1, rtol=1e-5)
     np.testing.assert_array_equal(got[1], image[:, [0, 2, 1, 3]])
+
+
+def test_tables_for_servers_are_marked():
+    ids, x = static.data("ids", [None], "int64"), static.data("x", [None, 4], "float32")
+    distributed = paddle.ParamAttr(is_distributed=True)
+    static.nn.embedding(ids, [10, 4], is_distributed=True)
+    static.nn.sparse_embedding(ids, [10, 4])
+    fluid.layers.embedding(ids, [10, 4], is_distributed=True)
+    static.nn.embedding(ids, [10, 4], param_attr=distributed)
+    paddle.create_parameter([4, 4], "float32", attr=paddle.ParamAttr(is_distributed=True))
+    static.nn.fc(x, 4, weight_attr=paddle.ParamAttr(is_distributed=True), bias_attr=False)
+    program = static.default_main_program()
+    assert [p.is_distributed for p in program.all_parameters()] == [True] * 6
+    static.nn.embedding(ids, [10, 4])
+    marks = [p.is_distributed for p in program.all_parameters()]
+    assert marks == [True] * 6 + [False] and str(program).count("is_distributed") == 6
+    copy = static.Program.parse_from_string(program.desc.serialize_to_string())
+    assert [p.is_distributed for p in copy.all_parameters()] == marks

@@ -1,4 +1,5 @@
 """Optimizers, schedules, decay and clipping against their formulas."""
+import inspect
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import paddle
 import paddle.fluid as fluid
 from paddle import static
+from paddle._native import native
 from paddle.optimizer import lr
 
 W0 = np.array([[0.5], [-1.0], [2.0]], "float32")
@@ -102,13 +104,98 @@ def test_adamw_leaves_out_what_the_function_says():
     np.testing.assert_allclose(got, adam(), rtol=1e-4)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: paddle.optimizer.Adagrad(0.1), lambda: paddle.optimizer.RMSProp(0.01), lambda: paddle.optimizer.Adadelta(0.1),
-    lambda: paddle.optimizer.Lamb(0.01), lambda: fluid.optimizer.Ftrl(0.1), lambda: fluid.optimizer.LarsMomentum(0.1, 0.9),
-    lambda: fluid.optimizer.AdamOptimizer(learning_rate=0.01), lambda: fluid.optimizer.Momentum(0.1, 0.9)])
-def test_others_change_the_weights(make):
-    got = train(make)
+# ---- every optimizer that is declared, in both APIs ----
+def declared():
+    for definition in native.optimizers():
+        for module, api in ((paddle.optimizer, "python"), (fluid.optimizer, "fluid")):
+            if definition[api]["name"]:
+                yield pytest.param(getattr(module, definition[api]["name"]), id=f"{api}.{definition['kind']}")
+
+
+every_optimizer = pytest.mark.parametrize("cls", list(declared()))
+
+
+def made(cls, **arguments):
+    """With a learning rate, and 0.9 for what else has no default."""
+    parameters = list(inspect.signature(cls).parameters.values())
+    required = {p.name: 0.9 for p in parameters if p.default is p.empty}
+    return cls(**dict(required, learning_rate=0.05, **arguments))
+
+
+@every_optimizer
+def test_every_optimizer_changes_the_weights(cls):
+    got = train(lambda: made(cls))
     assert np.isfinite(got).all() and not np.allclose(got, W0)
+
+
+@every_optimizer
+def test_every_optimizer_refuses_an_unknown_keyword(cls):
+    with pytest.raises(TypeError, match=rf"{cls.__name__}\(\) got an unexpected keyword argument 'no_such'"):
+        made(cls, no_such=1)
+
+
+@every_optimizer
+def test_every_optimizer_applies_its_decay_to_the_gradient(cls):
+    keyword = {"weight_decay", "regularization"} & inspect.signature(cls).parameters.keys()
+    if cls.__name__ == "AdamW" or not keyword:
+        pytest.skip("has a decay of its own")
+    optimizer = made(cls, **{keyword.pop(): paddle.regularizer.L2Decay(0.25)})
+    assert optimizer.options()["l2"] == 0.25
+    train(lambda: optimizer, steps=0)
+    updates = [op for op in str(static.default_main_program()).splitlines() if f"= {cls.kind}(" in op]
+    assert updates and all("l2=[0.25]" in op for op in updates)
+
+
+@every_optimizer
+def test_every_argument_is_documented(cls):
+    for name in inspect.signature(cls).parameters:
+        assert f"    {name}: " in cls.__doc__
+
+
+def test_signatures_are_those_of_the_original():
+    assert str(inspect.signature(paddle.optimizer.Momentum)) == (
+        "(learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None, grad_clip=None, "
+        "name=None, *, multi_precision=False, use_multi_tensor=False, rescale_grad=1.0)")
+    assert str(inspect.signature(fluid.optimizer.LarsMomentumOptimizer)) == (
+        "(learning_rate, momentum, lars_coeff=0.001, lars_weight_decay=0.0005, parameter_list=None, regularization=None, "
+        "grad_clip=None, name=None, exclude_from_weight_decay=None, epsilon=0.0, *, multi_precision=False, rescale_grad=1.0)")
+    assert fluid.optimizer.AdamOptimizer is fluid.optimizer.Adam
+    assert issubclass(fluid.optimizer.Adam, paddle.optimizer.Adam)
+    assert not hasattr(fluid.optimizer, "AdamW")
+
+
+def test_arguments_without_effect_are_accepted_with_a_reason():
+    paddle.optimizer.Adam(lazy_mode=True, multi_precision=True, use_multi_tensor=True)
+    assert "lazy_mode: accepted, without effect: a sparse gradient always" in paddle.optimizer.Adam.__doc__
+
+
+def test_arguments_that_would_have_an_effect_are_refused():
+    with pytest.raises(native.UnsupportedError, match="Momentum: rescale_grad can only be 1.0, got 0.5: scale the loss"):
+        paddle.optimizer.Momentum(rescale_grad=0.5)
+    with pytest.raises(native.UnsupportedError, match="AdamW: lr_ratio can only be None"):
+        paddle.optimizer.AdamW(lr_ratio=lambda p: 1.0)
+
+
+def test_wrong_values_are_refused_when_the_optimizer_is_made():
+    with pytest.raises(ValueError, match=r"adam: beta1 must be in \[0, 1\), got 1.5"):
+        paddle.optimizer.Adam(beta1=1.5)
+    with pytest.raises(TypeError, match="RMSProp: rho must be a number, not str"):
+        paddle.optimizer.RMSProp(0.1, rho="large")
+    with pytest.raises(native.UnsupportedError, match="Adam: beta2 must be a number, not a variable"):
+        paddle.optimizer.Adam(beta2=static.data("b", [1], "float32"))
+    with pytest.raises(TypeError, match="missing a required argument: 'momentum'"):
+        fluid.optimizer.Momentum(0.1)
+
+
+def test_lamb_leaves_out_what_the_function_says():
+    """By the whole name: `w` is left out, `x_w` is not."""
+    x = static.data("x", [None, 3], "float32")
+    for name in ("w", "x_w"):
+        x = static.nn.fc(x, 3, bias_attr=False, weight_attr=name)
+    fluid.optimizer.Lamb(0.1, exclude_from_weight_decay_fn=lambda p: p.name == "w").minimize(paddle.mean(x))
+    decays = {line.split("] = lamb([")[1].split("]")[0]: "with_decay=[1.0]" in line
+              for line in str(static.default_main_program()).splitlines() if "= lamb(" in line}
+    assert decays == {"w": False, "x_w": True}
 
 
 # ---- schedules ----

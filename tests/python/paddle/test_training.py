@@ -1,5 +1,6 @@
 """Small networks learn."""
 import numpy as np
+import pytest
 
 import paddle
 import paddle.fluid as fluid
@@ -67,3 +68,24 @@ def test_sequence_pool_against_numpy(run, rng):
         np.testing.assert_allclose(value, np.stack([want[kind](2 * p) for p in parts]), rtol=1e-5, atol=1e-6)
     rows, = run({"x": parts[0]}, [out[0]])  # rows of an array are sequences of one
     np.testing.assert_allclose(rows, 2 * parts[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_the_made_up_prices_are_as_easy_as_the_real_ones(seed):
+    """Linear regression as in the original's first chapter: a batch with a squared error below 10 within 100 passes."""
+    import random
+    random.seed(seed)
+    static.default_startup_program().random_seed = seed + 1
+    x = fluid.layers.data(name="x", shape=[13], dtype="float32")
+    y = fluid.layers.data(name="y", shape=[1], dtype="float32")
+    cost = fluid.layers.mean(fluid.layers.square_error_cost(input=fluid.layers.fc(input=x, size=1), label=y))
+    fluid.optimizer.SGD(learning_rate=0.001).minimize(cost)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    feeder = fluid.DataFeeder(place=fluid.CPUPlace(), feed_list=[x, y])
+    train = paddle.batch(paddle.reader.shuffle(paddle.dataset.uci_housing.train(), buf_size=500), batch_size=20)
+    for _ in range(100):
+        for data in train():
+            if float(exe.run(feed=feeder.feed(data), fetch_list=[cost])[0]) < 10.0:
+                return
+    pytest.fail("the loss of no batch fell below 10")

@@ -24,16 +24,23 @@ def init(role_maker=None, is_collective=False, strategy=None):
     global _roles, _strategy
     if strategy is not None and not isinstance(strategy, DistributedStrategy):
         raise TypeError(f"fleet.init: strategy must be a DistributedStrategy, not {type(strategy).__name__}")
-    _roles = role_maker if role_maker is not None else PaddleCloudRoleMaker(is_collective)
-    _strategy = strategy
-    is_collective = bool(is_collective or getattr(_roles, "is_collective", False))
-    if not is_collective and (_roles.native.server_num() > 0 or _roles.native.is_server()):
+    roles = role_maker if role_maker is not None else PaddleCloudRoleMaker(is_collective)
+    is_collective = bool(is_collective or getattr(roles, "is_collective", False))
+    if not is_collective and (roles.native.server_num() > 0 or roles.native.is_server()):
         raise refuse("fleet.init for servers and workers", "fleet.init(is_collective=True)", _SERVERS)
-    atexit.register(native.fleet.finalize)  # connections end before the interpreter does
+    _roles, _strategy = roles, strategy
+    atexit.register(_leave)
     if sys.excepthook is not _let_the_cause_end_first:
         global _excepthook
         _excepthook, sys.excepthook = sys.excepthook, _let_the_cause_end_first
     native.fleet.init(is_collective, _roles.native, None if strategy is None else strategy.native)
+
+
+def _leave():
+    """Connections end before the interpreter does. Threads are held first, so that this process ends soon after it has
+    left the others, who then know the cause."""
+    native.hold_threads()
+    native.fleet.finalize()
 
 
 _excepthook = None
@@ -152,25 +159,48 @@ def _get_applied_graph_list():
 
 
 def main_program():
-    return _graph.default_main_program()
+    """The program that minimize() of the distributed optimizer changed; before that, the default one."""
+    changed = None if _optimizer is None else _optimizer.main_program
+    return _graph.default_main_program() if changed is None else changed
 
 
 def startup_program():
-    return _graph.default_startup_program()
+    """The one that goes with main_program()."""
+    changed = None if _optimizer is None else _optimizer.startup_program
+    return _graph.default_startup_program() if changed is None else changed
 
 
 def save_persistables(executor, dirname, main_program=None, mode=0):
-    """Worker 0 writes; all workers have the same values."""
+    """Worker 0 writes. Where a strategy keeps state that differs between workers (residuals, shards), all workers must
+    call it, because worker 0 needs their parts; statistics of batch norms are those of worker 0."""
+    _no_mode("save_persistables", mode)
+    from paddle._executor import global_scope
+    _no_mode("save_persistables", mode)
     from paddle.fluid import io
+    program, scope = io._new._program(main_program), global_scope()
+    names = program.ir.persistables()
+    arrays, metadata = {}, {}
+    for name in program.ir.spread_persistables():
+        arrays[name], rule = native.whole_of(program.ir, scope.native, name)
+        if rule:
+            metadata[io._new.PER_RANK + name] = rule
     if is_first_worker():
-        io.save_persistables(executor, dirname, main_program)
+        own = io._new._values([n for n in names if n not in arrays], scope, "save_persistables")
+        io.write_values(dirname, None, {**own, **arrays}, metadata)
 
 
 def save_inference_model(executor, dirname, feeded_var_names, target_vars, main_program=None,
                          export_for_deployment=True, mode=0):
+    _no_mode("save_inference_model", mode)
     from paddle.fluid import io
     if is_first_worker():
-        io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program)
+        io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program,
+                                export_for_deployment=export_for_deployment)
+
+
+def _no_mode(name, mode):
+    if mode != 0:
+        raise refuse(f"fleet.{name} with mode={mode!r}", "mode=0", _SERVERS)
 
 
 def split_files(files):
@@ -228,17 +258,32 @@ def _for_servers(name):
 
 
 def _not_without_servers(name):
-    def call(*args, **kwargs):
-        """Of jobs with servers. One script serves both kinds: in a job without, it does nothing and says so."""
-        if roles().server_num() > 0:
-            raise refuse(f"fleet.{name}", None, _SERVERS)
-        warnings.warn(f"fleet.{name}: this job has no servers; nothing is done", stacklevel=2)
-    call.__name__ = name
-    return call
+    """Of jobs with servers. One script serves both kinds: in a job without, it does nothing and says so."""
+    if roles().server_num() > 0:
+        raise refuse(f"fleet.{name}", None, _SERVERS)
+    warnings.warn(f"fleet.{name}: this job has no servers; nothing is done", stacklevel=3)
 
 
-init_server, run_server, init_worker, stop_worker = [
-    _not_without_servers(n) for n in ("init_server", "run_server", "init_worker", "stop_worker")]
+def init_server(dirname=None, var_names=None):
+    """In a job without servers it does nothing and says so."""
+    _not_without_servers("init_server")
+
+
+def run_server():
+    """In a job without servers it does nothing and says so."""
+    _not_without_servers("run_server")
+
+
+def init_worker(scopes=None):
+    """In a job without servers it does nothing and says so."""
+    _not_without_servers("init_worker")
+
+
+def stop_worker():
+    """In a job without servers it does nothing and says so."""
+    _not_without_servers("stop_worker")
+
+
 shrink, load_model, save_cache_model = [_for_servers(n) for n in ("shrink", "load_model", "save_cache_model")]
 
 

@@ -1,5 +1,5 @@
 """An optimizer whose program is changed for the workers of a job."""
-from paddle._graph import Variable, as_list
+from paddle._graph import Variable, as_list, default_startup_program
 from paddle._native import native, user_line
 
 
@@ -10,6 +10,7 @@ class DistributedOptimizer:
         self.inner_opt = self.user_defined_optimizer = optimizer
         self.user_defined_strategy = strategy
         self.applied = []  # strategies, after minimize
+        self.main_program = self.startup_program = None  # that minimize changed
 
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, parameters=None):
         """Backward, updates, then the strategies. Returns (operators, [(parameter, gradient), ...])."""
@@ -30,6 +31,8 @@ class DistributedOptimizer:
             None if self.user_defined_strategy is None else self.user_defined_strategy.native, loss.name, names, stop,
             *user_line())
         optimizer.bind(program, rate)
+        self.main_program = program
+        self.startup_program = program._startup if program._startup is not None else default_startup_program()
         return [], [(program._variable(p), program._variable(g)) for p, g in pairs]
 
     def __getattr__(self, name):

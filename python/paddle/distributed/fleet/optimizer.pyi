@@ -9,6 +9,7 @@ from paddle._graph import Parameter as Parameter
 from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
+from paddle._graph import default_startup_program as default_startup_program
 from paddle._native import user_line as user_line
 
 class DistributedOptimizer:
@@ -16,6 +17,8 @@ class DistributedOptimizer:
     user_defined_optimizer: Any
     user_defined_strategy: Any
     applied: Any
+    main_program: Any
+    startup_program: Any
     def __init__(self, optimizer: Any, strategy: Any = None) -> None: ...
     def minimize(self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Parameter | str] | None = None, no_grad_set: Any = None, parameters: Sequence[Parameter | str] | None = None) -> tuple[list[Any], list[tuple[Parameter, Variable]]]: ...
     def __getattr__(self, name: str) -> Any: ...

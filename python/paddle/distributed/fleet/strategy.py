@@ -19,6 +19,8 @@ class DistributedStrategy:
         if name in _GROUPS:
             values = {n: getattr(value, n) for n in self.native.get_configs(name) if hasattr(value, n)}
             self.native.set_configs(name, values)
+            if getattr(value, "sync_batch_norm", False):  # the strategy of that name
+                self.native.set("sync_batch_norm", True)
         elif name in _CONFIGS:
             self._set_configs(name, value)
         elif name in _FIELDS:

@@ -1,5 +1,6 @@
 """The layer functions of 1.x."""
 from paddle import _refuse
+from paddle._native import native
 from paddle import tensor as _T
 from paddle.fluid.layers import learning_rate_scheduler, nn, tensor
 from paddle.fluid.layers.learning_rate_scheduler import *  # noqa: F401,F403
@@ -17,6 +18,8 @@ from paddle.tensor.math import (abs, ceil, cos, exp, floor, increment, log, reci
 def data(name, shape, append_batch_size=True, dtype="float32", lod_level=0, type=None, stop_gradient=True):
     """An input; the batch dimension is put in front unless the shape already has an unknown one."""
     from paddle import static
+    if type not in (None, "lod_tensor"):
+        raise native.UnsupportedError(f"data '{name}': type={type!r} is not here; inputs are tensors")
     shape = list(shape)
     if append_batch_size and not any(d is None or d < 0 for d in shape):
         shape = [-1] + shape

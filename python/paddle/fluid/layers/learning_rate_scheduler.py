@@ -53,4 +53,6 @@ def _decay_step_counter(begin=0):
     from paddle.tensor import manipulation, math
     program = _graph.default_main_program()
     step = program._variable(program.builder().step())
-    return math.add_number(manipulation.cast(step, "float32"), float(begin))
+    done = math.add_number(manipulation.cast(step, "float32"), float(begin))
+    program.builder().count_step()
+    return done

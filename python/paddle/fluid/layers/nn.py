@@ -1,4 +1,6 @@
 """Layers and functions with the arguments of 1.x."""
+import numpy
+
 from paddle import _graph
 from paddle import tensor as T
 from paddle._graph import as_list, call
@@ -47,6 +49,7 @@ def pool2d(input, pool_size=-1, pool_type="max", pool_stride=1, pool_padding=0, 
 
 
 def adaptive_pool2d(input, pool_size, pool_type="max", require_index=False, name=None):
+    _conv._no_mask("adaptive_pool2d", require_index)
     return _conv._adaptive(input, pool_type, pool_size, "NCHW", name)
 
 
@@ -179,7 +182,7 @@ def kldiv_loss(x, target, reduction="mean", name=None):
 
 
 def label_smooth(label, prior_dist=None, epsilon=0.1, dtype="float32", name=None):
-    return F.label_smooth(label, prior_dist, epsilon, name)
+    return T.cast(F.label_smooth(label, prior_dist, epsilon, name), dtype)
 
 
 def smooth_l1(x, y, inside_weight=None, outside_weight=None, sigma=None):
@@ -262,7 +265,8 @@ unbind, multiplex = T.unbind, T.multiplex
 
 
 def reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
-    return _math.activate(T.reshape(x, shape, name), act)
+    """actual_shape, where it is given, counts instead of shape."""
+    return _math.activate(T.reshape(x, shape if actual_shape is None else actual_shape, name), act)
 
 
 def flatten(x, axis=1, name=None):
@@ -288,6 +292,7 @@ def expand(x, expand_times, name=None):
 
 
 def gather(input, index, overwrite=True):
+    """Gradients of a row that is taken twice are added, whatever overwrite says."""
     return T.gather(input, index)
 
 
@@ -319,7 +324,12 @@ def shuffle_channel(x, group, name=None):
 
 
 def one_hot(input, depth, allow_out_of_range=False):
-    """ids [..., 1] -> [..., depth]."""
+    """ids [..., 1] -> [..., depth]. An id that is not below depth is an error; with allow_out_of_range it gives
+    zeros."""
+    if allow_out_of_range:
+        ids = T.squeeze(input, -1) if input.shape and input.shape[-1] == 1 else input
+        places = T.assign(numpy.arange(int(depth), dtype=str(ids.dtype)))
+        return T.cast(T.equal(T.unsqueeze(ids, -1), places), "float32")
     if input.shape and input.shape[-1] == 1:
         input = T.squeeze(input, -1)
     return T.one_hot(input, depth)
@@ -340,21 +350,29 @@ def uniform_random(shape, dtype="float32", min=-1.0, max=1.0, seed=0, name=None)
 
 
 def gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype="float32", name=None):
-    return T.gaussian(shape, mean, std, dtype, name)
+    return T.random._random("gaussian", shape, mean, std, seed, dtype, name)
+
+
+def _no_actual_shape(what, actual_shape):
+    if actual_shape is not None:
+        raise native.UnsupportedError(f"{what}: actual_shape is known only when it runs; give out_shape or scale")
 
 
 def resize_nearest(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True,
                    data_format="NCHW"):
+    _no_actual_shape("resize_nearest", actual_shape)
     return F.interpolate(input, out_shape, scale, "nearest", align_corners, data_format=data_format, name=name)
 
 
 def resize_bilinear(input, out_shape=None, scale=None, name=None, actual_shape=None, align_corners=True, align_mode=1,
                     data_format="NCHW"):
+    _no_actual_shape("resize_bilinear", actual_shape)
     return F.interpolate(input, out_shape, scale, "bilinear", align_corners, align_mode, data_format, name)
 
 
 def image_resize(input, out_shape=None, scale=None, name=None, resample="BILINEAR", actual_shape=None,
                  align_corners=True, align_mode=1, data_format="NCHW"):
+    _no_actual_shape("image_resize", actual_shape)
     return F.interpolate(input, out_shape, scale, resample.lower(), align_corners, align_mode, data_format, name)
 
 
@@ -365,7 +383,7 @@ def autoincreased_step_counter(counter_name=None, begin=1, step=1):
     return T.increment(counter, step)
 
 
-def py_func(*args, **kwargs):
+def py_func(func, x, out, backward_func=None, skip_vars_in_backward_input=None):
     from paddle._refuse import refuse
     raise refuse("paddle.fluid.layers.py_func", "an op in C++: docs/add-an-op.md")
 

@@ -92,7 +92,9 @@ def sequence_expand_as(x, y, name=None):
 
 
 def sequence_expand(x, y, ref_level=-1, name=None):
-    """As sequence_expand_as, where x has one row per sequence of y."""
+    """As sequence_expand_as, where x has one row per sequence of y. Sequences have one level: ref_level names it."""
+    if ref_level not in (-1, 0):
+        raise native.UnsupportedError(f"sequence_expand: ref_level={ref_level}: sequences have one level")
     if x.lengths is not None:
         raise native.UnsupportedError("sequence_expand: an x that has sequences itself is not here; nearest: rows of x, "
                                       "one per sequence of y")

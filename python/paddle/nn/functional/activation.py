@@ -56,9 +56,11 @@ def mish(x, name=None):
 
 
 def softplus(x, beta=1.0, threshold=20.0, name=None):
-    if beta == 1:
+    """log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold."""
+    if beta == 1 and threshold == 20:  # from 20 on the two do not differ in float32
         return call("softplus", {"x": x}, name=name)
-    return math.scale(call("softplus", {"x": math.scale(x, beta)}), 1.0 / beta, name=name)
+    soft = math.scale(call("softplus", {"x": math.scale(x, beta)}), 1.0 / beta)
+    return manipulation.where(logic.greater_than(math.scale(x, beta), float(threshold)), x, soft, name)
 
 
 def softsign(x, name=None):
@@ -99,7 +101,7 @@ def thresholded_relu(x, threshold=1.0, name=None):
 
 def prelu(x, weight, data_format="NCHW", name=None):
     rank = len(x.shape)
-    if weight.shape[0] > 1 and rank > 2:
+    if weight.shape[0] > 1 and rank > 2 and not data_format.endswith("C"):
         weight = manipulation.reshape(weight, [1, -1] + [1] * (rank - 2))
     return math.subtract(relu(x), math.multiply(weight, relu(math.neg(x))), name)
 

@@ -3,6 +3,7 @@ import numpy
 
 from paddle._graph import as_list, call, layer_call
 from paddle._native import native
+from paddle.nn.functional.conv import in_nchw
 from paddle.tensor import creation, manipulation, math
 from paddle.utils import unique_name
 
@@ -130,6 +131,8 @@ upsample = interpolate
 
 
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
+    if data_format != "NCHW":
+        return in_nchw(x, data_format, lambda image: pixel_shuffle(image, upscale_factor, name=name))
     r, (channels, height, width) = int(upscale_factor), x.shape[1:4]
     cells = manipulation.reshape(x, [-1, channels // (r * r), r, r, height, width])
     return manipulation.reshape(manipulation.transpose(cells, [0, 1, 4, 2, 5, 3]),
@@ -152,5 +155,5 @@ def bilinear(x1, x2, weight, bias=None, name=None):
     return out if bias is None else math.add(out, bias, name)
 
 
-def unfold(*args, **kwargs):
+def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     raise native.UnsupportedError("unfold (im2col) is not here; nearest: conv2d")

@@ -9,6 +9,7 @@ from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._graph import call as call
 from paddle._graph import layer_call as layer_call
+from paddle.nn.functional.conv import in_nchw as in_nchw
 from paddle.tensor import creation as creation
 from paddle.tensor import manipulation as manipulation
 from paddle.tensor import math as math
@@ -30,7 +31,7 @@ def pad(x: Variable, pad: Any, mode: str | None = 'constant', value: Any = 0.0, 
 def pairwise_distance(x: Variable, y: Variable | float, p: float = 2.0, epsilon: float = 1e-06, keepdim: bool = False, name: str | None = None) -> Variable: ...
 def pixel_shuffle(x: Variable, upscale_factor: Any, data_format: str | None = 'NCHW', name: str | None = None) -> Variable: ...
 def sequence_mask(x: Variable, maxlen: Any = None, dtype: DTypeLike = 'int64', name: str | None = None) -> Variable: ...
-def unfold(*args: Any, **kwargs: Any) -> Variable: ...
+def unfold(x: Variable, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1, name: str | None = None) -> Variable: ...
 alpha_dropout = dropout2d
 dropout3d = dropout2d
 upsample = interpolate

@@ -65,13 +65,27 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
 
 
 def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
-    if data_format != "NCL":
-        raise native.UnsupportedError("conv1d: data_format must be 'NCL'")
+    """weight [out, in / groups, length]; x is [N, C, L], or [N, L, C] with data_format "NLC"."""
+    if data_format not in ("NCL", "NLC"):
+        raise native.InvalidArgumentError(f"conv1d: data_format must be 'NCL' or 'NLC', got {data_format!r}")
     if not isinstance(padding, str):
-        padding = [0, as_list(padding)[0]]
-    out = conv2d(manipulation.unsqueeze(x, 2), manipulation.unsqueeze(weight, 2), bias, [1, as_list(stride)[0]],
+        padding = [0, 0, *_ends(padding)]
+    last = data_format == "NLC"
+    line = manipulation.transpose(x, [0, 2, 1]) if last else x
+    out = conv2d(manipulation.unsqueeze(line, 2), manipulation.unsqueeze(weight, 2), bias, [1, as_list(stride)[0]],
                  padding, [1, as_list(dilation)[0]], groups, name=name)
-    return manipulation.squeeze(out, 2)
+    out = manipulation.squeeze(out, 2)
+    return manipulation.transpose(out, [0, 2, 1]) if last else out
+
+
+def _ends(padding):
+    """[before, after] of a number, [both], [before, after], or one pair per dimension."""
+    values = as_list(padding)
+    if values and isinstance(values[0], (list, tuple)):
+        values = next((list(pair_) for pair_ in values if any(pair_)), [0])
+    if len(values) not in (1, 2):
+        raise native.InvalidArgumentError(f"conv1d: padding takes one or two numbers, got {padding}")
+    return [int(values[0]), int(values[-1])]
 
 
 def conv2d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, dilation=1, groups=1,
@@ -109,10 +123,14 @@ def pool(x, kind, kernel, stride=None, padding=0, ceil_mode=False, exclusive=Tru
     return in_nchw(x, data_format, lambda image: layer_call(native.pool2d, image, options, layer))
 
 
+def _no_mask(what, return_mask):
+    if return_mask:
+        raise native.UnsupportedError(f"{what}: return_mask=True is not here")
+
+
 def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW",
                name=None):
-    if return_mask:
-        raise native.UnsupportedError("max_pool2d: return_mask=True is not here")
+    _no_mask("max_pool2d", return_mask)
     return pool(x, "max", kernel_size, stride, padding, ceil_mode, True, False, data_format, name)
 
 
@@ -136,6 +154,7 @@ def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
 
 
 def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
+    _no_mask("adaptive_max_pool2d", return_mask)
     return _adaptive(x, "max", output_size, "NCHW", name)
 
 
@@ -148,6 +167,7 @@ def _line(value):
 
 
 def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
+    _no_mask("max_pool1d", return_mask)
     stride = _line(kernel_size) if stride is None else _line(stride)
     return _in_2d(x, lambda v: max_pool2d(v, [1, _line(kernel_size)], [1, stride], [0, _line(padding)], False,
                                           ceil_mode, name=name))
@@ -164,4 +184,5 @@ def adaptive_avg_pool1d(x, output_size, name=None):
 
 
 def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
+    _no_mask("adaptive_max_pool1d", return_mask)
     return _in_2d(x, lambda v: adaptive_max_pool2d(v, [1, _line(output_size)], name=name))

@@ -44,7 +44,16 @@ def _affine(x, weight, bias):
     return x if bias is None else math.add(x, _by_channel(x, bias))
 
 
+def _channels_first(x, function):
+    """Applies a function of [N, C, ...] to [N, ..., C]."""
+    rank = len(x.shape)
+    out = function(manipulation.transpose(x, [0, rank - 1, *range(1, rank - 1)]))
+    return manipulation.transpose(out, [0, *range(2, rank), 1])
+
+
 def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None):
+    if data_format not in ("NCHW", "NCL", "NC"):
+        return _channels_first(x, lambda v: group_norm(v, num_groups, epsilon, weight, bias, name=name))
     shape = list(x.shape)
     if any(d < 0 for d in shape[1:]) or shape[1] % num_groups:
         raise native.InvalidArgumentError(f"group_norm: {shape[1]} channels in {num_groups} groups")
@@ -58,11 +67,17 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
 
 def instance_norm(x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.9,
                   eps=1e-05, data_format="NCHW", name=None):
-    return group_norm(x, x.shape[1], eps, weight, bias, data_format, name)
+    """Over every channel of every sample. Only with use_input_stats=True, which has no use for running statistics."""
+    if not use_input_stats:
+        raise native.UnsupportedError("instance_norm: use_input_stats=False (running statistics) is not here")
+    channels = x.shape[1 if data_format in ("NCHW", "NCL", "NC") else -1]
+    return group_norm(x, channels, eps, weight, bias, data_format, name)
 
 
 def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW", name=None):
     from paddle.nn.functional.common import pad
+    if data_format != "NCHW":
+        return in_nchw(x, data_format, lambda image: local_response_norm(image, size, alpha, beta, k, name=name))
     channels = x.shape[1]
     low = size // 2
     wide = pad(math.square(x), [0, 0, low, size - 1 - low, 0, 0, 0, 0])

@@ -1,5 +1,6 @@
 """Layers with parameters, and layers that only hold the arguments of a function."""
-from paddle import _param
+from paddle import _dtype, _param
+from paddle._native import native
 from paddle.nn import functional as F
 from paddle.nn import initializer as I
 from paddle.nn.layer.layers import Layer
@@ -7,7 +8,8 @@ from paddle.tensor import manipulation, math
 
 
 class Identity(Layer):
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args):
+        """Arguments are accepted so that it can take the place of a layer that has them."""
         super().__init__()
 
     def forward(self, input):
@@ -70,6 +72,7 @@ class Conv1D(Layer):
                  padding_mode="zeros", weight_attr=None, bias_attr=None, data_format="NCL"):
         super().__init__()
         self._stride, self._padding, self._dilation, self._groups = stride, padding, dilation, groups
+        self._data_format, self._mode = data_format, padding_mode
         kernel = kernel_size[0] if isinstance(kernel_size, (list, tuple)) else kernel_size
         std = (2.0 / (kernel * in_channels)) ** 0.5
         self.weight = self.create_parameter([out_channels, in_channels // groups, kernel], weight_attr,
@@ -77,7 +80,12 @@ class Conv1D(Layer):
         self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
 
     def forward(self, x):
-        return F.conv1d(x, self.weight, self.bias, self._stride, self._padding, self._dilation, self._groups)
+        padding = self._padding
+        if self._mode != "zeros":
+            x = F.pad(x, F.conv._ends(padding), self._mode, data_format=self._data_format)
+            padding = 0
+        return F.conv1d(x, self.weight, self.bias, self._stride, padding, self._dilation, self._groups,
+                        self._data_format)
 
 
 class Conv2DTranspose(Layer):
@@ -125,9 +133,10 @@ class BatchNorm2D(_BatchNormBase):
 
 
 class SyncBatchNorm(_BatchNormBase):
-    def __init__(self, *args, **kwargs):
+    def __init__(self, num_features, momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format="NCHW",
+                 name=None):
         from paddle._refuse import refuse
-        raise refuse("paddle.nn.SyncBatchNorm", "paddle.nn.BatchNorm2D")
+        raise refuse("paddle.nn.SyncBatchNorm", "paddle.nn.BatchNorm2D and DistributedStrategy().sync_batch_norm")
 
 
 class BatchNorm(_BatchNormBase):
@@ -137,6 +146,10 @@ class BatchNorm(_BatchNormBase):
                  bias_attr=None, dtype="float32", data_layout="NCHW", in_place=False, moving_mean_name=None,
                  moving_variance_name=None, do_model_average_for_mean_and_var=True, use_global_stats=False,
                  trainable_statistics=False):
+        if trainable_statistics:
+            raise native.UnsupportedError("BatchNorm: trainable_statistics=True is not here; nearest: train()")
+        if _dtype.convert(dtype) != "float32":
+            raise native.UnsupportedError(f"BatchNorm: dtype must be float32, got {dtype}")
         super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats, None,
                          moving_mean_name, moving_variance_name)
         self._act = act
@@ -166,24 +179,25 @@ class GroupNorm(Layer):
     def __init__(self, num_groups, num_channels, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format="NCHW",
                  name=None):
         super().__init__(name)
-        self._groups, self._epsilon = num_groups, epsilon
+        self._groups, self._epsilon, self._data_format = num_groups, epsilon, data_format
         self.weight = self.create_parameter([num_channels], weight_attr, default_initializer=I.Constant(1.0))
         self.bias = self.create_parameter([num_channels], bias_attr, is_bias=True)
 
     def forward(self, input):
-        return F.group_norm(input, self._groups, self._epsilon, self.weight, self.bias)
+        return F.group_norm(input, self._groups, self._epsilon, self.weight, self.bias, self._data_format)
 
 
 class InstanceNorm2D(Layer):
     def __init__(self, num_features, epsilon=1e-05, momentum=0.9, weight_attr=None, bias_attr=None, data_format="NCHW",
                  name=None):
         super().__init__(name)
-        self._epsilon = epsilon
+        self._epsilon, self._data_format = epsilon, data_format
         self.weight = self.create_parameter([num_features], weight_attr, default_initializer=I.Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
 
     def forward(self, input):
-        return F.instance_norm(input, weight=self.weight, bias=self.bias, eps=self._epsilon)
+        return F.instance_norm(input, weight=self.weight, bias=self.bias, eps=self._epsilon,
+                               data_format=self._data_format)
 
 
 InstanceNorm1D = InstanceNorm2D
@@ -201,10 +215,11 @@ class Dropout(Layer):
 class PReLU(Layer):
     def __init__(self, num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", name=None):
         super().__init__(name)
+        self._data_format = data_format
         self.weight = self.create_parameter([num_parameters], weight_attr, default_initializer=I.Constant(init))
 
     def forward(self, x):
-        return F.prelu(x, self.weight)
+        return F.prelu(x, self.weight, self._data_format)
 
 
 class Flatten(Layer):

@@ -86,7 +86,7 @@ class GroupNorm(_paddle_nn_layer_layers_Layer):
 
 
 class Identity(_paddle_nn_layer_layers_Layer):
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def __init__(self, *args: Any) -> None: ...
     def forward(self, input: Variable) -> Any: ...  # type: ignore[override]
 
 
@@ -119,7 +119,7 @@ class PReLU(_paddle_nn_layer_layers_Layer):
 
 
 class SyncBatchNorm(_BatchNormBase):
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def __init__(self, num_features: Any, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None, data_format: str | None = 'NCHW', name: str | None = None) -> None: ...
 
 
 class _BatchNormBase(_paddle_nn_layer_layers_Layer):

@@ -12,6 +12,7 @@ class Layer:
         object.__setattr__(self, "_parameters", collections.OrderedDict())
         object.__setattr__(self, "_sub_layers", collections.OrderedDict())
         object.__setattr__(self, "_buffers", collections.OrderedDict())
+        object.__setattr__(self, "_not_saved", set())  # names of buffers that state_dict leaves out
         self.training = True
         self._dtype = dtype
         self._full_name = unique_name.generate(name_scope or _snake(type(self).__name__))
@@ -89,6 +90,7 @@ class Layer:
 
     def register_buffer(self, name, tensor, persistable=True):
         self._buffers[name] = tensor
+        (self._not_saved.discard if persistable else self._not_saved.add)(name)
 
     def register_forward_pre_hook(self, hook):
         self._pre_hooks.append(hook)
@@ -135,10 +137,13 @@ class Layer:
         return [p for _, p in self.named_parameters(include_sublayers=include_sublayers)]
 
     def named_buffers(self, prefix="", include_sublayers=True):
+        return self._named_buffers(prefix, include_sublayers, lambda layer, name: True)
+
+    def _named_buffers(self, prefix, include_sublayers, wanted):
         layers = [(prefix, self)] + (list(self.named_sublayers(prefix)) if include_sublayers else [])
         for path, layer in layers:
             for name, buffer in layer._buffers.items():
-                if buffer is not None:
+                if buffer is not None and wanted(layer, name):
                     yield (f"{path}.{name}" if path else name), buffer
 
     def buffers(self, include_sublayers=True):
@@ -164,8 +169,9 @@ class Layer:
     def state_dict(self, destination=None, include_sublayers=True, structured_name_prefix=""):
         """{name: variable}; paddle.save writes their values."""
         out = collections.OrderedDict() if destination is None else destination
-        out.update(self.named_parameters(include_sublayers=include_sublayers))
-        out.update(self.named_buffers(include_sublayers=include_sublayers))
+        saved = self._named_buffers("", include_sublayers, lambda layer, name: name not in layer._not_saved)
+        for name, variable in [*self.named_parameters(include_sublayers=include_sublayers), *saved]:
+            out[structured_name_prefix + name] = variable
         return out
 
     def set_state_dict(self, state_dict, use_structured_name=True):
@@ -181,7 +187,11 @@ class Layer:
     def clear_gradients(self):
         """Every run of a program computes its gradients anew: there is nothing to clear."""
 
-    def to(self, *args, **kwargs):
+    def to(self, device=None, dtype=None, blocking=None):
+        """Every device is this process; another type is refused."""
+        if dtype is not None and _dtype.convert(dtype) != self._dtype:
+            raise native.UnsupportedError(f"{type(self).__name__}.to: its parameters are {self._dtype}; another dtype is "
+                                          "given when the layer is made")
         return self
 
     def extra_repr(self):

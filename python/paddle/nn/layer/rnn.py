@@ -1,5 +1,6 @@
 """Recurrent layers. A program has no loops: a layer over a sequence adds the ops of every step, so that the number of
 steps must be known, and a long sequence makes a long program."""
+from paddle import _dtype
 from paddle._graph import Variable, as_list, call
 from paddle._native import native
 from paddle.nn import functional as F
@@ -16,8 +17,8 @@ class RNNCellBase(Layer):
         """States of this value for the batch of a variable."""
         def state(length):
             shape = [-1, *as_list(length)]
-            attrs = {"shape": shape, "value": float(init_value), "dtype": "float32", "input_dim": batch_dim_idx,
-                     "output_dim": 0}
+            attrs = {"shape": shape, "value": float(init_value), "dtype": str(_dtype.convert(dtype or "float32")),
+                     "input_dim": batch_dim_idx, "output_dim": 0}
             made = call("fill_batch_like", {"x": batch_ref}, attrs)
             made.stop_gradient = True
             return made
@@ -131,6 +132,8 @@ class RNN(Layer):
         if states is None:
             states = self.cell.get_initial_states(inputs, batch_dim_idx=1 - axis)
         own = isinstance(self.cell, _Cell)
+        if own and kwargs:
+            raise TypeError(f"{type(self.cell).__name__} has no argument {', '.join(kwargs)}")
         parts = manipulation.unbind(self.cell.project(inputs) if own else inputs, axis)
         outputs = [None] * steps
         for t in reversed(range(steps)) if self.is_reverse else range(steps):
@@ -165,7 +168,7 @@ class _Stack(Layer):
     CELL = None
 
     def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
-                 weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None, **options):
+                 weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None):
         super().__init__(name)
         if direction not in ("forward", "bidirect", "bidirectional"):
             raise ValueError(f"{type(self).__name__}: direction must be 'forward' or 'bidirect', got {direction!r}")
@@ -176,10 +179,13 @@ class _Stack(Layer):
 
         def cell(layer):
             width = input_size if layer == 0 else hidden_size * self.num_directions
-            return self.CELL(width, hidden_size, *options.values(), *attrs)
+            return self._cell(width, hidden_size, *attrs)
         self._layers = LayerList([
             RNN(cell(i), False, time_major) if self.num_directions == 1 else BiRNN(cell(i), cell(i), time_major)
             for i in range(num_layers)])
+
+    def _cell(self, width, hidden_size, *attrs):
+        return self.CELL(width, hidden_size, *attrs)
 
     def forward(self, inputs, initial_states=None, sequence_length=None):
         firsts, lasts = self._taken_apart(initial_states), []
@@ -208,8 +214,12 @@ class SimpleRNN(_Stack):
     def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
                  activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None,
                  name=None):
+        self._activation = activation
         super().__init__(input_size, hidden_size, num_layers, direction, time_major, dropout, weight_ih_attr,
-                         weight_hh_attr, bias_ih_attr, bias_hh_attr, name, activation=activation)
+                         weight_hh_attr, bias_ih_attr, bias_hh_attr, name)
+
+    def _cell(self, width, hidden_size, *attrs):
+        return SimpleRNNCell(width, hidden_size, self._activation, *attrs)
 
 
 class LSTM(_Stack):

@@ -94,5 +94,5 @@ class _Stack(_paddle_nn_layer_layers_Layer):
     time_major: Any
     dropout: Any
     CELL: Any
-    def __init__(self, input_size: Any, hidden_size: Any, num_layers: Any = 1, direction: Any = 'forward', time_major: Any = False, dropout: Any = 0.0, weight_ih_attr: Any = None, weight_hh_attr: Any = None, bias_ih_attr: Any = None, bias_hh_attr: Any = None, name: str | None = None, **options: Any) -> None: ...
+    def __init__(self, input_size: Any, hidden_size: Any, num_layers: Any = 1, direction: Any = 'forward', time_major: Any = False, dropout: Any = 0.0, weight_ih_attr: Any = None, weight_hh_attr: Any = None, bias_ih_attr: Any = None, bias_hh_attr: Any = None, name: str | None = None) -> None: ...
     def forward(self, inputs: Any, initial_states: Any = None, sequence_length: Any = None) -> Any: ...  # type: ignore[override]

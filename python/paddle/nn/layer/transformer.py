@@ -14,6 +14,11 @@ def _mask(mask, dtype):
     return math.scale(manipulation.cast(mask, dtype), 1e9, -1e9)
 
 
+def _no_cache(what, cache):
+    if cache is not None:
+        raise native.UnsupportedError(f"{what}: a cache of earlier steps is not here")
+
+
 class MultiHeadAttention(Layer):
     def __init__(self, embed_dim, num_heads, dropout=0.0, kdim=None, vdim=None, need_weights=False, weight_attr=None,
                  bias_attr=None):
@@ -31,8 +36,7 @@ class MultiHeadAttention(Layer):
         return manipulation.transpose(manipulation.reshape(x, [0, 0, self.num_heads, self.head_dim]), [0, 2, 1, 3])
 
     def forward(self, query, key=None, value=None, attn_mask=None, cache=None):
-        if cache is not None:
-            raise native.UnsupportedError("MultiHeadAttention: a cache of earlier steps is not here")
+        _no_cache("MultiHeadAttention", cache)
         key = query if key is None else key
         value = key if value is None else value
         q, k, v = self._heads(self.q_proj(query)), self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
@@ -71,6 +75,7 @@ class TransformerEncoderLayer(Layer):
         return out if self.normalize_before else norm(out)
 
     def forward(self, src, src_mask=None, cache=None):
+        _no_cache(type(self).__name__, cache)
         src = self._part(src, lambda x: self.self_attn(x, x, x, src_mask), self.dropout1, self.norm1)
         return self._part(src, self._feed_forward, self.dropout2, self.norm2)
 
@@ -85,6 +90,7 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         self.norm3, self.dropout3 = LayerNorm(d_model), Dropout(dropout)
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
+        _no_cache(type(self).__name__, cache)
         tgt = self._part(tgt, lambda x: self.self_attn(x, x, x, tgt_mask), self.dropout1, self.norm1)
         tgt = self._part(tgt, lambda x: self.cross_attn(x, memory, memory, memory_mask), self.dropout2, self.norm2)
         return self._part(tgt, self._feed_forward, self.dropout3, self.norm3)
@@ -106,6 +112,7 @@ class TransformerEncoder(_Stack):
         super().__init__(encoder_layer, num_layers, norm)
 
     def forward(self, src, src_mask=None, cache=None):
+        _no_cache(type(self).__name__, cache)
         for layer in self.layers:
             src = layer(src, src_mask)
         return self._finish(src)
@@ -116,6 +123,7 @@ class TransformerDecoder(_Stack):
         super().__init__(decoder_layer, num_layers, norm)
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
+        _no_cache(type(self).__name__, cache)
         for layer in self.layers:
             tgt = layer(tgt, memory, tgt_mask, memory_mask)
         return self._finish(tgt)

@@ -70,18 +70,20 @@ class RoleMakerBase:
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):
-    """What fleetrun, PaddleCloud, mpirun or srun say in the environment."""
+    """What fleetrun, PaddleCloud, mpirun or srun say in the environment. Workers meet as docs/fleetrun.md says, whatever
+    init_gloo and path say."""
 
-    def __init__(self, is_collective=False, **kwargs):
+    def __init__(self, is_collective=False, init_gloo=False, path=None):
         self.is_collective = bool(is_collective)
         super().__init__(lambda: native.RoleMaker.from_environment(self.is_collective))
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
-    """Everything is said by the script."""
+    """Everything is said by the script. Workers meet at the first of worker_endpoints, whatever init_gloo and path
+    say."""
 
     def __init__(self, current_id=0, role=Role.WORKER, worker_num=0, server_endpoints=None, is_collective=False,
-                 init_gloo=False, worker_endpoints=None, **kwargs):
+                 init_gloo=False, worker_endpoints=None, path=None):
         self.is_collective = bool(is_collective)
         workers = list(worker_endpoints or [])
 

@@ -12,7 +12,7 @@ class MPISymetricRoleMaker(RoleMakerBase):
 
 class PaddleCloudRoleMaker(RoleMakerBase):
     is_collective: Any
-    def __init__(self, is_collective: bool = False, **kwargs: Any) -> None: ...
+    def __init__(self, is_collective: bool = False, init_gloo: Any = False, path: str | None = None) -> None: ...
 
 
 class Role:
@@ -44,4 +44,4 @@ class UserDefinedCollectiveRoleMaker(UserDefinedRoleMaker):
 
 class UserDefinedRoleMaker(RoleMakerBase):
     is_collective: Any
-    def __init__(self, current_id: Any = 0, role: Any = 1, worker_num: Any = 0, server_endpoints: Any = None, is_collective: bool = False, init_gloo: Any = False, worker_endpoints: Any = None, **kwargs: Any) -> None: ...
+    def __init__(self, current_id: Any = 0, role: Any = 1, worker_num: Any = 0, server_endpoints: Any = None, is_collective: bool = False, init_gloo: Any = False, worker_endpoints: Any = None, path: str | None = None) -> None: ...

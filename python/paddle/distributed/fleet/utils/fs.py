@@ -64,6 +64,6 @@ class LocalFS:
 
 
 class HDFSClient:
-    def __init__(self, hadoop_home=None, configs=None, *args, **kwargs):
+    def __init__(self, hadoop_home=None, configs=None, time_out=300000, sleep_inter=1000):
         raise refuse("paddle.distributed.fleet.utils.fs.HDFSClient", "LocalFS, and fleetx.utils.Downloader for HTTP",
                      "HDFS is not here")

@@ -16,7 +16,7 @@ class FSFileNotExistsError:
 
 
 class HDFSClient:
-    def __init__(self, hadoop_home: Any = None, configs: Any = None, *args: Any, **kwargs: Any) -> None: ...
+    def __init__(self, hadoop_home: Any = None, configs: Any = None, time_out: Any = 300000, sleep_inter: Any = 1000) -> None: ...
 
 
 class LocalFS:

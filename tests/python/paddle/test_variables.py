@@ -1,0 +1,178 @@
+"""Operators of variables with numbers of another kind, truth, copies of programs, and shapes that another variable knows."""
+import numpy as np
+import pytest
+
+import paddle
+from paddle import fluid, static
+
+INTEGERS = ("int32", "int64", "bool")
+OPERATORS = {
+    "x + 1.5": lambda x: x + 1.5, "1.5 + x": lambda x: 1.5 + x, "x - 1.5": lambda x: x - 1.5, "1.5 - x": lambda x: 1.5 - x,
+    "x * 2.5": lambda x: x * 2.5, "2.5 * x": lambda x: 2.5 * x, "x / 2.5": lambda x: x / 2.5, "2.5 / x": lambda x: 2.5 / x,
+    "x // 1.5": lambda x: x // 1.5, "7.5 // x": lambda x: 7.5 // x, "x % 2.5": lambda x: x % 2.5, "7.5 % x": lambda x: 7.5 % x,
+    "x ** 2.5": lambda x: x ** 2.5, "2.5 ** x": lambda x: 2.5 ** x, "x + 1.0": lambda x: x + 1.0,
+    "x + array": lambda x: x + np.array([0.5, 1.5, 2.5]),
+}
+COMPARISONS = {
+    "x == 1.5": lambda x: x == 1.5, "x != 1.5": lambda x: x != 1.5, "x < 0.5": lambda x: x < 0.5,
+    "x <= 1.5": lambda x: x <= 1.5, "x > 1.5": lambda x: x > 1.5, "x >= 0.5": lambda x: x >= 0.5, "0.5 < x": lambda x: 0.5 < x,
+}
+
+
+def values(dtype):
+    return np.array([1, 1, 1] if dtype == "bool" else [1, 2, 3], dtype)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_float_beside_integers_is_not_cut(name, dtype, run):
+    x = static.data("x", [None], dtype)
+    out = OPERATORS[name](x)
+    got, = run({"x": values(dtype)}, [out])
+    assert out.dtype == "float32" and got.dtype == np.float32
+    np.testing.assert_allclose(got, OPERATORS[name](values(dtype).astype("float32")), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_with_a_float_do_not_cut_it(name, dtype, run):
+    x = static.data("x", [None], dtype)
+    got, = run({"x": values(dtype)}, [COMPARISONS[name](x)])
+    np.testing.assert_array_equal(got, COMPARISONS[name](values(dtype).astype("float32")))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_whole_numbers_stay_whole(dtype, run):
+    x = static.data("x", [None], dtype)
+    outs = [x ** 2, 2 ** x, x + 1, 5 - x, x * 3, x // 2, 7 // x, x % 2, 7 % x, -x]
+    kind = "int64" if dtype == "bool" else dtype
+    got = run({"x": values(dtype)}, outs)
+    v = values(dtype).astype(kind)
+    want = [v ** 2, 2 ** v, v + 1, 5 - v, v * 3, v // 2, 7 // v, v % 2, 7 % v, -v]
+    for out, a, b in zip(outs, got, want):
+        assert out.dtype == kind
+        np.testing.assert_array_equal(a, b)
+
+
+def test_functions_do_not_cut_numbers_either(run):
+    x = static.data("x", [None], "int64")
+    outs = [paddle.pow(x, 0.5), paddle.less_than(x, 1.5), paddle.where(x > 1, x, 0.5), paddle.add(x, 0.5)]
+    got = run({"x": values("int64")}, outs)
+    np.testing.assert_allclose(got[0], np.sqrt([1, 2, 3]), rtol=1e-6)
+    np.testing.assert_array_equal(got[1], [True, False, False])
+    np.testing.assert_allclose(got[2], [0.5, 2, 3])
+    np.testing.assert_allclose(got[3], [1.5, 2.5, 3.5])
+
+
+# ---- closeness ----
+@pytest.mark.parametrize("equal_nan", [False, True])
+def test_allclose_knows_nan(equal_nan, run):
+    x, y = static.data("x", [4], "float32"), static.data("y", [4], "float32")
+    a, b = np.array([1, np.nan, np.inf, 2], "float32"), np.array([1, np.nan, np.inf, 2.000001], "float32")
+    close, each = run({"x": a, "y": b}, [paddle.allclose(x, y, equal_nan=equal_nan),
+                                         paddle.isclose(x, y, equal_nan=equal_nan)])
+    assert bool(close[0]) == equal_nan
+    np.testing.assert_array_equal(each, np.isclose(a, b, equal_nan=equal_nan))
+
+
+# ---- truth ----
+def test_a_variable_is_neither_true_nor_false():
+    x = static.data("x", [None, 3], "float32")
+    fixed = static.data("fixed", [4, 3], "float32")
+    for value in (x, fixed, x == 0, x < fixed, paddle.mean(x) > 0):
+        with pytest.raises(TypeError, match="is None.*paddle.where.*cond.*fetch"):
+            bool(value)
+        with pytest.raises(TypeError, match="neither true nor false"):
+            if value:
+                pass
+    assert x is not None and (x == None) is False and (x != None) is True  # noqa: E711
+
+
+def test_lists_find_variables():
+    a, b, c = [static.data(n, [None, 3], "float32") for n in "abc"]
+    assert b in [a, b] and c not in [a, b] and [a, b, c].index(c) == 2 and b in (a, b) and b in {a, b}
+    some = [a, b, c]
+    some.remove(b)
+    assert len(some) == 2 and some[1] is c and [a, b] == [a, b] and [a, b] != [b, a] and {a: 1}[a] == 1
+
+
+# ---- copies ----
+def test_a_copy_for_testing_knows_sequences(run):
+    words = fluid.layers.data("words", [1], dtype="int64", lod_level=1)
+    pooled = fluid.layers.sequence_pool(fluid.layers.embedding(words, [10, 4]), "sum")
+    for copy in (static.default_main_program().clone(for_test=True), static.default_main_program().clone()):
+        found = copy.global_block().var("words")
+        assert found.lod_level == 1 and found.program is copy
+        assert found.lengths is copy.global_block().var("words@LENGTHS")
+        feeder = fluid.DataFeeder([found], paddle.CPUPlace(), copy)
+        exe = static.Executor()
+        exe.run(static.default_startup_program())
+        got, = exe.run(copy, feed=feeder.feed([([1, 2],), ([3],)]), fetch_list=[pooled.name])
+        assert got.shape == (2, 4)
+        with static.program_guard(copy):  # and can be built on
+            assert fluid.layers.sequence_pool(found.astype("float32"), "max").shape == (-1, 1)
+
+
+# ---- shapes ----
+def test_an_unknown_batch_meets_a_known_one(run):
+    x, y = static.data("x", [None, 32], "float32"), static.data("y", [128, 32], "float32")
+    outs = [x + y, y * x, x < y, paddle.maximum(x, y)]
+    assert all(o.shape == (128, 32) for o in outs)
+    a, b = np.random.rand(128, 32).astype("float32"), np.random.rand(128, 32).astype("float32")
+    got = run({"x": a, "y": b}, outs)
+    for g, w in zip(got, [a + b, b * a, a < b, np.maximum(a, b)]):
+        np.testing.assert_allclose(g, w)
+    with pytest.raises(ValueError, match="broadcast"):
+        run({"x": a[:5], "y": b}, outs)
+
+
+def test_gradients_of_an_unknown_batch_beside_a_known_one(run):
+    x, y = static.data("x", [None, 3], "float32"), static.data("y", [4, 3], "float32")
+    for v in (x, y):
+        v.stop_gradient = False
+    dx, dy = static.gradients(paddle.sum(x * y), [x, y])
+    a, b = np.random.rand(4, 3).astype("float32"), np.random.rand(4, 3).astype("float32")
+    got = run({"x": a, "y": b}, [dx, dy])
+    np.testing.assert_allclose(got[0], b)
+    np.testing.assert_allclose(got[1], a)
+
+
+def test_reshape_by_the_length_of_another_variable(run):
+    x, other = static.data("x", [None, 40], "float32"), static.data("other", [None, 7], "float32")
+    x.stop_gradient = False
+    batch = paddle.shape(other)[0]
+    out = paddle.reshape(x, (batch, -1, 20))
+    assert out.shape == (-1, -1, 20)
+    gradient, = static.gradients(paddle.sum(out * out), [x])
+    for rows, batch in ((6, 3), (8, 2), (5, 5)):
+        a = np.random.rand(rows, 40).astype("float32")
+        got, d = run({"x": a, "other": np.zeros((batch, 7), "float32")}, [out, gradient])
+        np.testing.assert_array_equal(got, a.reshape(batch, -1, 20))
+        np.testing.assert_allclose(d, 2 * a)
+    with pytest.raises(ValueError, match="reshape"):
+        run({"x": a[:1], "other": np.zeros((3, 7), "float32")}, [out])
+
+
+def test_reshape_to_the_whole_shape_of_another_variable(run):
+    x, like = static.data("x", [None, 6], "float32"), static.data("like", [None, None, 2], "float32")
+    out = paddle.reshape(x, paddle.shape(like))
+    a = np.random.rand(4, 6).astype("float32")
+    got, = run({"x": a, "like": np.zeros((6, 2, 2), "float32")}, [out])
+    np.testing.assert_array_equal(got, a.reshape(6, 2, 2))
+
+
+@pytest.mark.parametrize("padding", [0, 2, [1], [1, 2], "SAME"])
+def test_conv1d_with_channels_last(padding, run, rng):
+    first = static.data("first", [None, 3, 9], "float32")
+    last = static.data("last", [None, 9, 3], "float32")
+    weight = paddle.ParamAttr("w", paddle.nn.initializer.Assign(rng.randn(4, 3, 3).astype("float32")))
+    bias = paddle.ParamAttr("b", paddle.nn.initializer.Constant(0.5))
+    made = [paddle.nn.Conv1D(3, 4, 3, padding=padding, weight_attr=weight, bias_attr=bias, data_format=f)
+            for f in ("NCL", "NLC")]
+    outs = [made[0](first), made[1](last)]
+    a = rng.randn(2, 3, 9).astype("float32")
+    want, got = run({"first": a, "last": a.transpose(0, 2, 1)}, outs)
+    np.testing.assert_allclose(got, want.transpose(0, 2, 1), rtol=1e-5, atol=1e-6)
+    assert want.shape[2] == {"0": 7, "2": 11, "[1]": 9, "[1, 2]": 10, "SAME": 9}[str(padding)]
+    with pytest.raises(ValueError, match="NCL.*NLC.*'NHWC'"):
+        paddle.nn.Conv1D(3, 4, 3, data_format="NHWC")(first)
