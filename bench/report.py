@@ -1,7 +1,9 @@
 """One figure against one peer: as a line of JSON and as a row of a table."""
+import datetime
 import json
 from dataclasses import dataclass, field
 
+from machine import machine_name
 from suite import Case
 
 HOPELESS = 0.7  # as fast as the best mode, in one round
@@ -16,6 +18,7 @@ class Figure:
     isa: str = ""
     modes: dict = field(default_factory=dict)  # of the peer: mode -> best value so far
     version: str = ""
+    rounds: int = 1
     disturbed: bool = False  # other programs were busy on the same cores
     notes: list = field(default_factory=list)  # what went wrong
 
@@ -86,13 +89,22 @@ class Figure:
             "model": self.case.model, "batch": self.case.batch, "workers": self.case.workers,
             "threads": self.case.threads, "isa": self.isa, "gflops": rounded(self.gflops), "verdict": self.verdict,
             "modes": {mode: rounded(value) for mode, value in self.modes.items() if mode},
-            "disturbed": self.disturbed, "notes": self.notes,
+            "disturbed": self.disturbed, "notes": self.notes, "rounds": self.rounds, **place_and_time(), **self.extra(),
         })
+
+    def extra(self):
+        """Further fields of the line."""
+        return {}
 
     def row(self):
         return [str(self.case), f"{text(self.ours)} {self.case.unit}", text(self.modes.get(self.mode)), self.peer_name,
                 text(self.ratio), self.asked or "-",
                 self.verdict + " (disturbed)" * self.disturbed]
+
+
+def place_and_time():
+    """Where and when, for every record."""
+    return {"machine": machine_name(), "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat()}
 
 
 def rounded(x):

@@ -1,14 +1,18 @@
 """Runs ours and the peers in turn and collects their figures."""
 import sys
 
+from busy import measure_busy
 from report import Figure
 from runner import Failed
-from suite import AllReduce
+from suite import AllReduce, Busy
 
 
 def measure(bench, runner, options):
     """Lists of figures, as they come."""
     rounds = 1 if options.quick else bench.rounds
+    if isinstance(bench, Busy):
+        yield from measure_busy(bench, runner, options)
+        return
     if isinstance(bench, AllReduce):
         for workers in bench.workers:
             yield measure_allreduce(bench, workers, runner, rounds)
@@ -28,7 +32,7 @@ def modes_of(case, peer):
 
 def measure_case(case, runner, rounds):
     """One figure per peer."""
-    figures = {peer: Figure(case, peer) for peer in case.asked or [""]}
+    figures = {peer: Figure(case, peer, rounds=rounds) for peer in case.asked or [""]}
     pairs = []
     for peer, figure in figures.items():
         missing = peer and runner.missing(peer)
@@ -72,7 +76,7 @@ def failed(what, when, who, failure, figures):
 
 def measure_allreduce(bench, workers, runner, rounds):
     """One figure per size and peer. A run has all of them, so that they are measured in turn here, too."""
-    figures = [Figure(case, peer) for case in bench.cases(workers) for peer in case.asked]
+    figures = [Figure(case, peer, rounds=rounds) for case in bench.cases(workers) for peer in case.asked]
     for number in range(1, rounds + 1):
         when, what = f"round {number}/{rounds}", f"{bench.name}, {workers} workers"
         try:

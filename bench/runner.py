@@ -67,7 +67,7 @@ class Runner:
 
     def allreduce(self, workers):
         """GB/s of ours and of the peers by size, and what others took of the cores."""
-        cores = self._cores(None)
+        cores = self.cores(None)
         usage = Usage(cores)
         out, err = self._finish(self._start([self.build / "bench/bench_allreduce", workers], cores))
         print(err, file=sys.stderr)  # a table of everything
@@ -89,14 +89,17 @@ class Runner:
 
     def _figures(self, case, command):
         """Of a program that measures itself."""
-        cores = self._cores(case.cores)
+        return self.figures(command + settings(case), self.cores(case.cores), case.threads)
+
+    def figures(self, command, cores, threads, cgroup=None):
+        """The line of a program that measures itself, in a control group if its file of processes is given."""
         usage = Usage(cores)
-        out, _ = self._finish(self._start(command + settings(case), cores, case.threads))
+        out, _ = self._finish(self._start(command, cores, threads, cgroup=cgroup))
         return {**figures_of(out), "others": usage.of_others()}
 
     def _copies(self, case):
         """As many processes at the same time as there are workers, each on cores of its own."""
-        cores = self._cores(case.cores)
+        cores = self.cores(case.cores)
         usage = Usage(cores)
         command = [self.tool, "bench", case.model, "--json"] + settings(case)
         started = []
@@ -112,7 +115,7 @@ class Runner:
 
     def _duration(self, launcher, case, program):
         """Of a job from its start to its end."""
-        cores = self._cores(None)
+        cores = self.cores(None)
         usage = Usage(cores)
         with tempfile.TemporaryDirectory() as folder:
             begin = time.perf_counter()
@@ -120,22 +123,29 @@ class Runner:
             seconds = time.perf_counter() - begin
         return {"seconds": seconds, "others": usage.of_others()}
 
-    def _cores(self, count):
+    def cores(self, count):
         cores = sorted(os.sched_getaffinity(0))
         if count and len(cores) < count:
             raise Failed(f"it needs {count} cores, but this process may use {len(cores)}")
         return cores[-count:] if count else cores
 
-    def _start(self, command, cores, threads=None, folder=ROOT):
+    def _start(self, command, cores, threads=None, folder=ROOT, cgroup=None):
         env = self.env
         if threads:
             env = {**env, **dict.fromkeys(["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"], str(threads))}
+
+        def prepare():
+            os.sched_setaffinity(0, cores)
+            if cgroup:
+                cgroup.write_text("0")  # the process that writes
         try:
             return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                     cwd=folder, start_new_session=True, env=env,
-                                    preexec_fn=lambda: os.sched_setaffinity(0, cores))
+                                    preexec_fn=prepare)
         except FileNotFoundError:
             raise Failed(f"{command[0]} is not there: scripts/build release") from None
+        except subprocess.SubprocessError as error:  # of prepare
+            raise Failed(str(error)) from None
 
     def _finish(self, process):
         """What it wrote on stdout and on stderr."""

@@ -119,6 +119,20 @@ class AllReduce:
                      size, workers=workers, field="gb_per_s") for size in self.sizes]
 
 
+@dataclass(frozen=True)
+class Busy:
+    """Two threads against one where others use the cores, too."""
+    name: str
+    description: str
+    sizes: tuple  # (model, batch, steps)
+    limit: float = 1.1  # the time of two threads, relative to one beside the same competitor
+    unchanged: float = 1.02  # the time of two threads, relative to that of an earlier version
+    rounds: int = 5
+
+    def asks(self):
+        return f"asked of one thread beside the same: <= {self.limit:g}; idle, of --before: <= {self.unchanged:g}"
+
+
 RESNET_ASKED = {"avx512": 1.35, "avx2": 1.15}
 DATA_PARALLEL_ASKED = {"torch DDP": 1.6, ONE_WORKER: 0.97, TWO_COPIES: None}
 MESSAGES = {"1 KB": 1 << 10, "4 KB": 4 << 10, "16 KB": 16 << 10, "64 KB": 64 << 10, "256 KB": 256 << 10,
@@ -158,4 +172,6 @@ BENCHES = {b.name: b for b in [
               MESSAGES),
     Launch("launch", "fleetrun with workers that meet, all-reduce once and end: wall time", {2: 0.3, 16: 1.0, 64: 3.0},
            most_for_peer=16),
+    Busy("busy", "2 threads against 1 beside busy loops, beside 1,000 wake-ups a second, in a cgroup of 1.5 cores",
+         (("resnet50", 2, 4), ("tiny-mlp", 8, 1001), ("mlp", 64, 1001))),
 ]}

@@ -19,15 +19,17 @@ def arguments(models, modes):
 
 
 def report(step, options, items, version):
-    """Runs the steps and prints the best one. `step` returns the loss as a float, or None."""
-    best = float("inf")
+    """Runs the steps and prints the best one and the sum. `step` returns the loss as a float, or None."""
+    best, total = float("inf"), 0.0
     for i in range(options.warmup + options.steps):
         start = time.perf_counter()
         loss = step()
         if i >= options.warmup:
-            best = min(best, time.perf_counter() - start)
+            took = time.perf_counter() - start
+            best, total = min(best, took), total + took
     print(json.dumps({
         "best_s": best,
+        "total_s": total,
         "items_per_s": items / best,
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "loss": loss,

@@ -3,6 +3,8 @@
 A workload is (network, inputs, loss, optimizer, items per step): `loss(network(*inputs))` is trained. The networks,
 sizes and update rules are those of `fleetx bench`.
 """
+import inspect
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -123,7 +125,7 @@ def bert(batch, length=128, masked=20):
         return F.cross_entropy(out[0], answers) + F.cross_entropy(out[1], follows)
 
     net = Bert()
-    adam = torch.optim.Adam(net.parameters(), lr=1e-4, fused=True)
+    adam = torch.optim.Adam(net.parameters(), lr=1e-4, **fused(torch.optim.Adam))
     return net, [words, sentences, places], loss, adam, batch * length
 
 
@@ -150,8 +152,15 @@ def wide_deep(batch):
         torch.optim.SGD(net.parameters(), lr=0.01), batch
 
 
+def fused(optimizer):
+    """Its fastest way on CPUs, which older versions of PyTorch (Debian's) do not have."""
+    known = "fused" in inspect.signature(optimizer).parameters and int(torch.__version__.split(".")[0]) >= 2
+    return {"fused": True} if known else {}
+
+
 def momentum(lr, l2=0.0):
-    return lambda net: torch.optim.SGD(net.parameters(), lr=lr, momentum=0.9, weight_decay=l2, fused=True)
+    return lambda net: torch.optim.SGD(net.parameters(), lr=lr, momentum=0.9, weight_decay=l2,
+                                       **fused(torch.optim.SGD))
 
 
 def sgemm(batch, size=2048):
