@@ -8,6 +8,7 @@ endif()
 # Headers in ops/ are shared by op files only; they see oneDNN, which users need not have.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/fleetx DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "ops" EXCLUDE)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/made/include/fleetx DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fleetx)
 install(EXPORT fleetxTargets NAMESPACE fleetx:: DESTINATION ${package_dir})

@@ -14,7 +14,7 @@ void check(std::string_view bytes) {
   try {
     reader.feed(bytes);
     while (const auto message = reader.next()) {
-      Reader again(kMostBytes);
+      Reader again(kMaxBytes);
       again.feed(encode(*message));
       if (again.next() != message) {
         std::cerr << "a round trip changes a message\n";

@@ -28,10 +28,11 @@ class WithoutPeers(unittest.TestCase):
         self.assertEqual(run.returncode, 0)
         names = [line.split()[0] for line in run.stdout.splitlines()]
         self.assertEqual(names, ["resnet50", "bert-base", "vgg16", "tiny-mlp", "mlp", "wide-deep", "memory",
-                                 "resnet50-infer", "limits", "dp-resnet50", "dp-bert-base", "allreduce", "launch"])
+                                 "resnet50-infer", "limits", "dp-resnet50", "dp-bert-base", "allreduce", "launch", "busy"])
         for part in ["asked of torch: >= 1.35 (avx512), >= 1.15 (avx2); of paddle: >= 1",
                      "asked of torch DDP: >= 1.6; of one worker x 2: >= 0.97",
                      "asked of Open MPI: >= 1; of Gloo: >= 100 (64 KB), >= 8 (25 MB); of memcpy: >= 0.9 (100 MB)",
+                     "asked of one thread beside the same: <= 1.1; idle, of --before: <= 1.02",
                      "asked: < 0.3 s (2 workers), < 1 s (16 workers), < 3 s (64 workers)"]:
             self.assertIn(part, run.stdout)
 
@@ -44,6 +45,8 @@ class WithoutPeers(unittest.TestCase):
     def test_bad_usage(self):
         for arguments, part in [(["resnet"], "no bench 'resnet'; known: resnet50, bert-base, vgg16"),
                                 (["launch", "--batch", "3"], "'launch' has neither --batch nor --threads"),
+                                (["busy", "--threads", "1"], "'busy' has neither --batch nor --threads"),
+                                (["busy", "--before", "nothing-here"], "scripts/build release"),
                                 ([], "give a NAME"), (["mlp", "--threads", "0"], "positive"),
                                 (["mlp", "--tool", "nothing-here"], "scripts/build release")]:
             run = bench(*arguments)
@@ -63,6 +66,9 @@ class WithoutPeers(unittest.TestCase):
             self.assertIsNone(figure["ratio"])
             self.assertIn("not measured", figure["verdict"])
             self.assertIn("bench/setup-peers.sh", figure["verdict"])
+            self.assertRegex(figure["machine"], r".+, \d+ cores?, \S+$")
+            self.assertRegex(figure["date"], r"^\d{4}-\d\d-\d\d$")
+            self.assertEqual(figure["rounds"], 1)
         self.assertEqual([f["asked"] for f in run.figures], [">= 5", ">= 1"])
         self.assertEqual(run.stdout.count("not measured"), 4, "two lines and two rows of the table")
 
@@ -133,6 +139,76 @@ class MadeUpAllReduce(unittest.TestCase):
         self.assertEqual(run.returncode, 3)
         self.assertEqual({f["verdict"] for f in run.figures if f["peer_name"] == "Open MPI"},
                          {"not measured: no figure of Open MPI"})
+
+
+@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "two threads need two cores")
+class MadeUpBusy(unittest.TestCase):
+    """fleetx is a script that says how long two threads take, and notes who is around."""
+    BESIDE = ["idle", "1 loop", "2 loops", "1,000 wake-ups/s", "cgroup of 1.5 cores"]
+
+    def run_with(self, seconds_of_two, *arguments, torch=False, fails=False):
+        with tempfile.TemporaryDirectory() as folder:
+            self.notes = pathlib.Path(folder, "notes")
+            script = f"""#!/usr/bin/env bash
+                echo "$0 $(pgrep -f bench/competitor.py -P $PPID | tr '\\n' ' ')| $(grep :cpu: /proc/self/cgroup)" >> {self.notes}
+                {"exit 5" if fails else ""}
+                seconds=1; [[ $* == *"--threads 2"* ]] && seconds={seconds_of_two}
+                if [[ $0 == *before* ]]; then echo '{{"best_s": 1, "loss": 1}}'; exit; fi
+                echo '{{"best_s": '$seconds', "loss": 1, "isa": "avx2", "total_s": '$seconds'}}'
+                """
+            for name in ["tools/fleetx", "before/fleetx", "bin/python"]:
+                program = pathlib.Path(folder, name)
+                program.parent.mkdir()
+                program.write_text(script if torch or "python" not in name else "#!/usr/bin/env bash\nexit 1\n")
+                program.chmod(0o755)
+            run = bench("busy", "--quick", "--tool", f"{folder}/tools/fleetx", *[a.format(folder) for a in arguments],
+                        venv=folder)
+            run.notes = self.notes.read_text().splitlines()
+            return run
+
+    def test_faster_or_as_fast(self):
+        run = self.run_with(1.05)
+        measured = [b for b in self.BESIDE if f"{b} is not measured" not in run.stderr]
+        self.assertEqual(measured[:4], self.BESIDE[:4], run.stderr)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        self.assertIn("busy: PyTorch is not measured", run.stderr)
+        models = ["resnet50", "tiny-mlp", "mlp"]
+        self.assertEqual([(f["beside"], f["model"]) for f in run.figures], [(b, m) for b in measured for m in models])
+        for figure in run.figures:
+            self.assertEqual([*figure][:7], FIELDS)
+            self.assertEqual([figure["ours"], figure["peer"], figure["peer_name"], figure["who"], figure["threads"]],
+                             [1.05, 1, "1 thread", "fleetx", 2])
+            self.assertEqual((figure["asked"], figure["verdict"]),
+                             (None, "a limit") if figure["beside"] == "idle" else ("<= 1.1", "holds"))
+        self.check_neighbours(run)
+
+    def check_neighbours(self, run):
+        """Competitors and the group were there, and are gone."""
+        pids = [note.split("|")[0].split()[1:] for note in run.notes]
+        self.assertEqual([len(p) for p in pids[:40]], [n for n in [0, 1, 2, 1] for _ in range(10)], run.notes)
+        for pid in {p for list_ in pids for p in list_}:
+            self.assertFalse(pathlib.Path("/proc", pid).exists(), pid)
+        groups = ["fleetx-bench-" in note for note in run.notes]
+        if "is not measured" not in run.stderr.replace("PyTorch is not measured", ""):
+            self.assertEqual(groups, 40 * [False] + 10 * [True])
+
+    def test_slower_than_one_thread_and_than_before(self):
+        run = self.run_with(1.2, "--before", "{}/before/fleetx")
+        self.assertEqual(run.returncode, 1)
+        self.assertEqual({f["verdict"] for f in run.figures if f["beside"] != "idle"}, {"FALLS SHORT"})
+        self.assertEqual([(f["peer_name"], f["asked"], f["verdict"]) for f in run.figures if f["beside"] == "idle"],
+                         3 * [("1 thread", None, "a limit"), ("before", "<= 1.02", "FALLS SHORT")])
+
+    def test_pytorch_is_measured_but_not_judged(self):
+        run = self.run_with(1, torch=True)
+        torch = [f for f in run.figures if f["who"] == "torch"]
+        self.assertEqual({f["verdict"] for f in torch}, {"a limit"})
+        self.assertEqual(len(torch) * 2, len(run.figures))
+
+    def test_ours_fails(self):
+        run = self.run_with(1, fails=True)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("exit code 5", run.figures[0]["notes"][0])
 
 
 class WithMadeUpPeers(unittest.TestCase):

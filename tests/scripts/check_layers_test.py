@@ -72,10 +72,13 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(self.check({"tests/ops/a.cc": "\n" * 600})[0], 0)
         self.expect_error({"tests/ops/a.cc": "\n" * 601}, "tests/ops/a.cc: 601 lines")
 
-    def test_op_and_strategy_without_test(self):
+    def test_op_strategy_and_optimizer_without_test(self):
         self.expect_error({"tests/ops/relu_test.cc": None}, "no test tests/ops/relu_test.cc")
         self.expect_error({"fleetx/strategies/amp.cc": "FLEETX_STRATEGY(amp);\n"},
                           "no test tests/strategies/amp_test.cc")
+        self.expect_error({"fleetx/optimizers/foo.h": "FLEETX_OPTIMIZER(Foo);\n"},
+                          "no test tests/optimizers/foo_test.cc")
+        self.assertEqual(self.check({"fleetx/optimizers/lib/rule.h": "#define FLEETX_OPTIMIZER(x)\n"})[0], 0)
 
     def test_getenv(self):
         self.expect_error({"tools/main.cc": 'int x = std::getenv("A") ? 1 : 0;\n'},
