@@ -23,11 +23,11 @@ std::string_view to_string(JobRole role);  // worker, server, heter worker
 struct JobEnv {
   // kEndpoints: by a launcher that sets the PADDLE_* variables and keeps no store; the workers meet
   // at the endpoint of the first one.
-  enum class StartedBy { kNobody, kFleetrun, kEndpoints, kMpi, kSlurm };
+  enum class StartedBy { kByHand, kFleetrun, kEndpoints, kMpi, kSlurm };
   // Returns nullopt for a variable that is unset or empty.
   using Lookup = std::function<std::optional<std::string>(std::string_view name)>;
 
-  StartedBy started_by = StartedBy::kNobody;
+  StartedBy started_by = StartedBy::kByHand;
   JobRole role = JobRole::kWorker;
   int rank = 0;                         // among the processes of its role
   int world = 1;                        // workers of the job

@@ -13,7 +13,7 @@ namespace {
 
 using StartedBy = JobEnv::StartedBy;
 
-constexpr Milliseconds kByHand{300'000};  // for the user to start all workers
+constexpr Milliseconds kTimeToStartByHand{300'000};  // for the user to start all workers
 
 // All ranks must derive the same address without communicating.
 Endpoint store_without_launcher(const JobEnv& job) {
@@ -42,7 +42,7 @@ std::string secret_of(const JobEnv& job) {
 
 }  // namespace
 
-Joined::~Joined() {
+Membership::~Membership() {
   workers_.reset();
   if (!without_launcher_ || !store_ || std::uncaught_exceptions() > 0) return;
   try {
@@ -52,20 +52,20 @@ Joined::~Joined() {
   }
 }
 
-Joined join_workers(const JobEnv& job) {
+Membership join_workers(const JobEnv& job) {
   check_arg(job.role == JobRole::kWorker, "only workers join the collective group; this is ",
             to_string(job.role), " ", job.rank);
-  Joined joined;
+  Membership joined;
   CommOptions options{.rank = job.rank, .size = job.world};
   if (job.world > 1 && job.started_by == StartedBy::kMpi) {
     options.backend = "mpi";
   } else if (job.world > 1) {
     StoreOptions store{.rank = job.rank};
     const bool by_hand =
-        job.started_by == StartedBy::kNobody || job.started_by == StartedBy::kEndpoints;
+        job.started_by == StartedBy::kByHand || job.started_by == StartedBy::kEndpoints;
     joined.without_launcher_ = by_hand || job.started_by == StartedBy::kSlurm;
     if (joined.without_launcher_) {
-      if (by_hand) store.timeout = kByHand;
+      if (by_hand) store.timeout = kTimeToStartByHand;
       store.server = store_without_launcher(job);
       store.secret = secret_of(job);
       store.job = job.job_id;

@@ -1,6 +1,6 @@
 // Connects a worker with the other workers of its job, whichever launcher started it:
 //
-//   Joined job = join_workers(JobEnv::from_environment());
+//   Membership job = join_workers(JobEnv::from_environment());
 //   job.workers().all_reduce(...);
 //
 // fleetrun: through its store. mpirun: through MPI. srun: rank 0 serves the store on its machine,
@@ -17,19 +17,19 @@
 
 namespace fleetx::comm {
 
-class Joined {
+class Membership {
  public:
-  Joined(Joined&&) = default;
+  Membership(Membership&&) = default;
   // If rank 0 serves the store, it waits here until no worker needs it any more.
-  ~Joined();
+  ~Membership();
 
   Communicator& workers() const { return *workers_; }
   // Null: a group of one, or MPI.
   const std::shared_ptr<StoreClient>& store() const { return store_; }
 
  private:
-  friend Joined join_workers(const JobEnv& job);
-  Joined() = default;
+  friend Membership join_workers(const JobEnv& job);
+  Membership() = default;
 
   std::unique_ptr<StoreServer> server_;
   std::shared_ptr<StoreClient> store_;
@@ -38,6 +38,6 @@ class Joined {
   bool without_launcher_ = false;
 };
 
-Joined join_workers(const JobEnv& job);
+Membership join_workers(const JobEnv& job);
 
 }  // namespace fleetx::comm

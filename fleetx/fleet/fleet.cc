@@ -17,8 +17,8 @@ struct Job {
   RoleMaker role;
   DistributedStrategy strategy;
   bool is_collective;
-  std::shared_ptr<comm::Joined> joined = nullptr;  // workers only
-  Mesh mesh = {};                                  // of the groups below
+  std::shared_ptr<comm::Membership> joined = nullptr;  // workers only
+  Mesh mesh = {};                                      // of the groups below
   std::map<std::string, std::shared_ptr<comm::Communicator>> groups = {};
   std::unique_ptr<Util> util = nullptr;
 };
@@ -33,7 +33,7 @@ Job& job() {
   return *slot();
 }
 
-comm::Joined& joined() {
+comm::Membership& joined() {
   check_arg(job().joined != nullptr, "this process is ",
             job().role.is_server() ? "a server" : "no worker",
             ", and only workers compute together");
@@ -83,7 +83,7 @@ void init(InitOptions options) {
           .strategy = std::move(options.strategy),
           .is_collective = options.is_collective});
   if (made->role.is_worker()) {
-    made->joined = std::make_shared<comm::Joined>(comm::join_workers(made->role.job()));
+    made->joined = std::make_shared<comm::Membership>(comm::join_workers(made->role.job()));
     comm::Communicator& workers = made->joined->workers();
     agree_on_instruction_set(workers);
     made->util = std::make_unique<Util>(workers);

@@ -82,7 +82,7 @@ RoleMaker RoleMaker::from_environment(JobKind kind, const JobEnv::Lookup& variab
               "--server_num)");
   }
   RoleMaker roles(std::move(job), kind);
-  roles.alone_ = roles.job_.started_by == StartedBy::kNobody;
+  roles.alone_ = roles.job_.started_by == StartedBy::kByHand;
   return roles;
 }
 
@@ -116,7 +116,7 @@ RoleMaker RoleMaker::user_defined(const UserDefined& roles, const JobEnv::Lookup
     said[job_var::kTrainerId] = std::to_string(roles.current_id);
   }
   JobEnv job = job_from(said, variables);
-  job.started_by = StartedBy::kNobody;
+  job.started_by = StartedBy::kByHand;
   return RoleMaker(std::move(job), JobKind::kServers);
 }
 
@@ -138,7 +138,7 @@ RoleMaker RoleMaker::user_defined_collective(int current_id, const Endpoints& wo
   JobEnv job = job_from(
       {{job_var::kTrainerId, std::to_string(current_id)}, {job_var::kTrainerEndpoints, all}},
       variables);
-  job.started_by = StartedBy::kNobody;
+  job.started_by = StartedBy::kByHand;
   meet_at_first_worker(job);
   return RoleMaker(std::move(job), JobKind::kCollective);
 }

@@ -2,7 +2,7 @@
 //
 //   const auto roles = RoleMaker::from_environment(JobKind::kCollective);  // fleetrun, mpirun, ...
 //   roles.worker_index(), roles.worker_num(), roles.is_first_worker();
-//   comm::Joined joined = comm::join_workers(roles.job());
+//   comm::Membership joined = comm::join_workers(roles.job());
 //
 // A value; safe to share.
 #pragma once

@@ -77,6 +77,8 @@ struct OpDef {
   Cost (*cost)(const Infer&) = nullptr;  // null: no flops, bytes of all arguments
   std::unique_ptr<kernel::Kernel> (*make_kernel)(kernel::Prepare&) = nullptr;
 
+  // An optimizer's op: the parameters of its input list `param` move by the gradients of `grad`.
+  bool updates_parameters = false;
   bool side_effect = false;  // never removed as dead code (print, check_finite)
   // Computes together with the ranks that the attribute `group` names; see is_collective().
   bool collective = false;
@@ -148,6 +150,7 @@ class OpRegistrar {
     def_.view = true;
     return in_place(std::move(output), std::move(input));
   }
+  OpRegistrar& updates_parameters() { return set(def_.updates_parameters, true); }
   OpRegistrar& side_effect() { return set(def_.side_effect, true); }
   // Needs an attribute `group`. Where that must be given, all ops of this type have a side effect.
   OpRegistrar& collective() { return set(def_.collective, true); }

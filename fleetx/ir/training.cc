@@ -31,11 +31,4 @@ const Training& training_of(const Program& program, std::string_view who) {
   return program.training();
 }
 
-const Op& update_of(const Program& program, std::string_view parameter, std::string_view who) {
-  for (const Op& op : program.ops())
-    if (op.role == Role::kUpdate && op.writes(parameter)) return op;
-  fail(Error::Kind::kInvalidArgument, str(who, ": no op of the program updates the parameter '",
-                                          parameter, "'; apply an optimizer first"));
-}
-
 }  // namespace fleetx::ir

@@ -40,7 +40,5 @@ struct Training {
 
 // For strategies: what they cannot work without. `who` begins the error.
 const Training& training_of(const Program& program, std::string_view who);
-// The op of the update part that writes the parameter; kInvalidArgument where there is none.
-const Op& update_of(const Program& program, std::string_view parameter, std::string_view who);
 
 }  // namespace fleetx::ir

@@ -78,8 +78,8 @@ struct RandomStream {
   Philox at(uint64_t step) const { return {seed, mix(op, step)}; }
 };
 
-// What the plan was asked to do without.
-struct Without {
+// What the user asked to skip (FLEETX_SKIP).
+struct SkipFlags {
   bool layout = false;    // row-major layouts only
   bool winograd = false;  // convolutions by their definition only
   bool strassen = false;  // products by their definition only
@@ -88,7 +88,7 @@ struct Without {
 // What a plan is made with, the same for all its kernels.
 struct Setting {
   uint64_t seed = 0;  // of the program
-  Without without = {};
+  SkipFlags skips = {};
   // Where this rank stands. A group that is no axis of it is looked up in `groups`, which may be
   // null.
   Mesh mesh = {};
@@ -141,7 +141,7 @@ class Prepare {
   // Memory that this kernel may use during run; it keeps nothing from one run to the next.
   Slot scratch(size_t bytes);
 
-  const Without& without() const { return setting_.without; }
+  const SkipFlags& skips() const { return setting_.skips; }
   // The group of ranks of this name, still without its communicator; unknown: kInvalidArgument.
   Group group(std::string_view name) const;
   // The place of this rank among those that share a batch along these axes, outermost first: the

@@ -148,20 +148,20 @@ std::vector<std::string> slots_of(const Options& o, const Environment& environme
   return slots;
 }
 
-Variables environment_of(const JobPlan& plan, const Process& process, const Handover& handover) {
+Variables environment_of(const JobPlan& plan, const Process& process, const ProcessSetup& setup) {
   if (plan.roles_from_environment) return {};
   Variables variables = plan.mode == Mode::kCollective ? collective_environment(plan, process)
                                                        : server_job_environment(plan, process);
   variables.emplace_back(job_var::kJobId, plan.job_id);
-  if (!handover.store.empty()) variables.emplace_back(job_var::kStore, handover.store);
-  if (!handover.secret.empty()) variables.emplace_back(job_var::kSecret, handover.secret);
-  if (handover.listen_fd >= 0) variables.emplace_back(job_var::kListenFd, str(handover.listen_fd));
-  variables.emplace_back(job_var::kRestart, str(handover.restart));
+  if (!setup.store.empty()) variables.emplace_back(job_var::kStore, setup.store);
+  if (!setup.secret.empty()) variables.emplace_back(job_var::kSecret, setup.secret);
+  if (setup.listen_fd >= 0) variables.emplace_back(job_var::kListenFd, str(setup.listen_fd));
+  variables.emplace_back(job_var::kRestart, str(setup.restart));
   return variables;
 }
 
 std::vector<std::string> merged_environment(const Environment& user, const JobPlan& plan,
-                                            const Process& process, const Handover& handover) {
+                                            const Process& process, const ProcessSetup& setup) {
   Environment merged = user;
   // Connections inside a job never go through a proxy.
   for (const char* proxy : {"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"})
@@ -172,7 +172,7 @@ std::vector<std::string> merged_environment(const Environment& user, const JobPl
   if (!find(user, "OMP_NUM_THREADS") && !find(user, "FLEETX_THREADS"))
     merged["OMP_NUM_THREADS"] = str(process.share.threads);
   merged["PYTHONUNBUFFERED"] = std::string("1");
-  for (const auto& [name, value] : environment_of(plan, process, handover)) merged[name] = value;
+  for (const auto& [name, value] : environment_of(plan, process, setup)) merged[name] = value;
   std::vector<std::string> entries;
   for (const auto& [name, value] : merged) entries.push_back(str(name, "=", value));
   return entries;

@@ -220,14 +220,14 @@ std::vector<Task> Job::tasks() const {
   size_t port = 0;
   for (const Process& process : plan_.processes) {
     if (!plan_.is_local(process)) continue;
-    Handover handover{store_address_, secret_, restart_, -1};
-    if (port < ports_.size()) handover.listen_fd = ports_[port++].socket.get();
+    ProcessSetup setup{store_address_, secret_, restart_, -1};
+    if (port < ports_.size()) setup.listen_fd = ports_[port++].socket.get();
     Task task{process.name(),    process.role,        process.rank, {},
               log_path(process), show_output(process)};
     task.command.argv = argv_;
-    task.command.environment = merged_environment(environment_, plan_, process, handover);
+    task.command.environment = merged_environment(environment_, plan_, process, setup);
     task.command.environment.push_back(watchdog_->mark());
-    task.command.listen_fd = handover.listen_fd;
+    task.command.listen_fd = setup.listen_fd;
     for (const Core& core : process.share.cores)
       task.command.cpus.insert(task.command.cpus.end(), core.cpus.begin(), core.cpus.end());
     tasks.push_back(std::move(task));

@@ -70,7 +70,7 @@ JobPlan make_plan(const Options& options, const Environment& environment, const 
 // The workers that one machine starts in a collective job, by their slots.
 std::vector<std::string> slots_of(const Options& options, const Environment& environment);
 
-struct Handover {
+struct ProcessSetup {
   std::string store, secret;
   int restart = 0;
   int listen_fd = -1;
@@ -78,10 +78,10 @@ struct Handover {
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 // The variables of base/job_env.h, those of the printed table first.
-Variables environment_of(const JobPlan& plan, const Process& process, const Handover& handover);
+Variables environment_of(const JobPlan& plan, const Process& process, const ProcessSetup& setup);
 
 // The environment for execve: the user's without proxies and variables of another job, plus ours.
 std::vector<std::string> merged_environment(const Environment& user, const JobPlan& plan,
-                                            const Process& process, const Handover& handover);
+                                            const Process& process, const ProcessSetup& setup);
 
 }  // namespace fleetx::launch

@@ -167,7 +167,7 @@ class Forward {
         bias_(p.inputs("bias")),
         out_(std::move(out)) {
     const Sizes s = sizes(p);
-    product_ = {.rows = s.m, .inner = s.k, .columns = s.n, .definition = p.without().strassen};
+    product_ = {.rows = s.m, .inner = s.k, .columns = s.n, .definition = p.skips().strassen};
     Gemm::prepare();
   }
 
@@ -273,12 +273,12 @@ class FcGrad final : public kernel::Kernel {
                     .inner = s_.n,
                     .columns = dx_columns > 0 ? dx_columns : s_.k,
                     .transpose_b = true,
-                    .definition = p.without().strassen},
+                    .definition = p.skips().strassen},
         dw_product_{.rows = s_.k,
                     .inner = s_.m,
                     .columns = s_.n,
                     .transpose_a = true,
-                    .definition = p.without().strassen},
+                    .definition = p.skips().strassen},
         slope_(activation(act, "_grad")),
         x_(p.input("x")),
         dx_(p.output("dx")),

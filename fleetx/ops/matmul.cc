@@ -158,7 +158,7 @@ class Matmul final : public kernel::Kernel {
                  .transpose_a = q.transpose_x,
                  .transpose_b = q.transpose_y,
                  .alpha = p.attr<float>("alpha"),
-                 .definition = p.without().strassen},
+                 .definition = p.skips().strassen},
         x_(p.input("x")),
         y_(p.input("y")),
         out_(p.output("out")) {

@@ -37,11 +37,7 @@ bool is_empty(const ir::Attr& list) {
 }
 
 bool is_dense_update(const ir::Program& p, const ir::Op& op) {
-  const auto& slots = op.def->inputs;
-  const bool has_params = std::any_of(slots.begin(), slots.end(), [](const ir::SlotDef& s) {
-    return s.name == "param" && s.arity == ir::Arity::kMany;
-  });
-  if (!has_params || op.role != ir::Role::kUpdate) return false;
+  if (!op.def->updates_parameters || op.role != ir::Role::kUpdate) return false;
   const ir::Names& grads = op.in("grad");
   return std::all_of(grads.begin(), grads.end(), [&](const std::string& grad) {
     return p.var(grad).type.kind == ir::VarKind::kDense;

@@ -23,10 +23,7 @@ using Position = ir::Rewriter::Position;
 using Set = std::unordered_set<std::string>;
 
 bool is_update(const ir::Op& op) {
-  const auto& slots = op.def->inputs;
-  return op.role == ir::Role::kUpdate && std::any_of(slots.begin(), slots.end(), [](auto& slot) {
-           return slot.name == "param" && slot.arity == ir::Arity::kMany;
-         });
+  return op.def->updates_parameters && op.role == ir::Role::kUpdate;
 }
 
 Set names_of(const std::vector<ir::Names>& slots) {

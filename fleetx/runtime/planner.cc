@@ -24,9 +24,9 @@ PlannedProgram plan_program(const ir::Program& program, const FeedTypes& feeds,
   p.plan.mesh = options.mesh;
   p.plan.feeds = feeds;
   p.setting = {.seed = program.seed(),
-               .without = {.layout = p.skips("layout"),
-                           .winograd = p.skips("winograd"),
-                           .strassen = p.skips("strassen")},
+               .skips = {.layout = p.skips("layout"),
+                         .winograd = p.skips("winograd"),
+                         .strassen = p.skips("strassen")},
                .mesh = options.mesh,
                .groups = options.groups};
   check_request(p);

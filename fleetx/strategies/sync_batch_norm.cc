@@ -6,6 +6,8 @@
 //
 // Acts on forward: the gradient op takes over the group. Moves two numbers per channel, twice per
 // layer and step; the workers wait for each other there.
+#include "fleetx/strategies/sync_batch_norm.h"
+
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/strategy.h"
@@ -13,10 +15,10 @@
 namespace fleetx::strategies {
 namespace {
 
-// Whether it computes statistics of the batch.
+// Whether it computes statistics of the batch, or their gradient.
 bool takes_statistics(const ir::Op& op) {
-  return op.type() == "batch_norm" && !op.attr<bool>("is_test") &&
-         !op.attr<bool>("use_global_stats");
+  const bool forward = op.type() == "batch_norm" && !op.attr<bool>("is_test");
+  return (forward || op.type() == "batch_norm_grad") && !op.attr<bool>("use_global_stats");
 }
 
 class SyncBatchNorm final : public Strategy {
@@ -35,9 +37,7 @@ class SyncBatchNorm final : public Strategy {
   }
 
   void on_forward(Programs& programs, const StrategyContext&) const override {
-    ir::Rewriter rw(programs.main);
-    for (auto op = rw.begin(); op != rw.end(); ++op)
-      if (takes_statistics(*op)) rw.set_attr(op, "group", kDataAxis);
+    take_statistics_over_all_workers(programs.main);
   }
 
   void check(Phase, const ir::Program& main, const StrategyContext&) const override {
@@ -50,4 +50,11 @@ class SyncBatchNorm final : public Strategy {
 FLEETX_STRATEGY(sync_batch_norm, SyncBatchNorm);
 
 }  // namespace
+
+void take_statistics_over_all_workers(ir::Program& main) {
+  ir::Rewriter rw(main);
+  for (auto op = rw.begin(); op != rw.end(); ++op)
+    if (takes_statistics(*op)) rw.set_attr(op, "group", kDataAxis);
+}
+
 }  // namespace fleetx::strategies

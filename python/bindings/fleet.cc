@@ -9,8 +9,7 @@
 #include "bindings/gil.h"
 #include "bindings/interrupt.h"
 #include "bindings/optim.h"
-#include "fleetx/ir/rewriter.h"
-#include "fleetx/strategies/data_parallel.h"
+#include "fleetx/strategies/sync_batch_norm.h"
 
 namespace fleetx::python {
 namespace {
@@ -85,17 +84,6 @@ py::tuple minimize(PyBuilder& b, const py::dict& options, const DistributedStrat
   return py::make_tuple(pairs, optimizer.inner().learning_rate().name(), applied);
 }
 
-// Of a program that is trained by several workers already: as the strategy sync_batch_norm, whose
-// rewrite is the attribute that makes batch norms take their statistics over all workers.
-void sync_batch_norm(ir::Program& main) {
-  ir::Rewriter rw(main);
-  for (auto op = rw.begin(); op != rw.end(); ++op) {
-    const bool forward = op->type() == "batch_norm" && !op->attr<bool>("is_test");
-    if ((forward || op->type() == "batch_norm_grad") && !op->attr<bool>("use_global_stats"))
-      rw.set_attr(op, "group", strategies::kDataAxis);
-  }
-}
-
 }  // namespace
 
 void bind_fleet(py::module_& m) {
@@ -117,7 +105,7 @@ void bind_fleet(py::module_& m) {
   f.def("broadcast", &broadcast);
   f.def("all_gather", &all_gather);
   f.def("minimize", &minimize);
-  f.def("sync_batch_norm", &sync_batch_norm);
+  f.def("sync_batch_norm", &strategies::take_statistics_over_all_workers);
 }
 
 }  // namespace fleetx::python

@@ -37,7 +37,7 @@ Variables with(Variables variables, const Variables& changes) {
 
 TEST(JobEnv, NobodyStartedIt) {
   const JobEnv job = read({});
-  EXPECT_EQ(job.started_by, StartedBy::kNobody);
+  EXPECT_EQ(job.started_by, StartedBy::kByHand);
   EXPECT_EQ(job.rank, 0);
   EXPECT_EQ(job.world, 1);
   EXPECT_EQ(job.worker_endpoints, std::vector<std::string>{"127.0.0.1:6170"});
@@ -164,7 +164,7 @@ TEST(JobEnv, Slurm) {
 }
 
 TEST(JobEnv, BatchScriptOfSlurmIsAlone) {
-  EXPECT_EQ(read(with(kSlurm, {{"SLURM_STEP_ID", ""}})).started_by, StartedBy::kNobody);
+  EXPECT_EQ(read(with(kSlurm, {{"SLURM_STEP_ID", ""}})).started_by, StartedBy::kByHand);
 }
 
 TEST(JobEnv, HostLists) {

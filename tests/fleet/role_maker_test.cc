@@ -197,7 +197,7 @@ Endpoints free_endpoints(int count) {
   return endpoints;
 }
 
-using Worker = std::function<void(const comm::Joined&, int rank)>;
+using Worker = std::function<void(const comm::Membership&, int rank)>;
 
 // Exit codes by rank; a process that a signal ended has 128 + signal.
 std::vector<int> run_workers(int count, const Worker& fn) {
@@ -214,7 +214,7 @@ std::vector<int> run_workers(int count, const Worker& fn) {
     alarm(60);
     try {
       const RoleMaker roles = RoleMaker::user_defined_collective(rank, endpoints, lookup({}));
-      const comm::Joined joined = comm::join_workers(roles.job());
+      const comm::Membership joined = comm::join_workers(roles.job());
       fn(joined, rank);
     } catch (const std::exception& e) {
       std::cerr << "rank " << rank << ": " << e.what() << std::endl;
@@ -232,7 +232,7 @@ std::vector<int> run_workers(int count, const Worker& fn) {
 }
 
 TEST(ByHand, WorkersMeetAtTheFirstEndpoint) {
-  const std::vector<int> codes = run_workers(3, [](const comm::Joined& joined, int rank) {
+  const std::vector<int> codes = run_workers(3, [](const comm::Membership& joined, int rank) {
     double sum = rank + 1;
     joined.workers().all_reduce(&sum, 1, f64);
     EXPECT_EQ(sum, 6.0);
@@ -242,7 +242,7 @@ TEST(ByHand, WorkersMeetAtTheFirstEndpoint) {
 }
 
 TEST(ByHand, WhoDiesIsNamed) {
-  const std::vector<int> codes = run_workers(3, [](const comm::Joined& joined, int rank) {
+  const std::vector<int> codes = run_workers(3, [](const comm::Membership& joined, int rank) {
     joined.workers().barrier();
     if (rank == 1) kill(getpid(), SIGKILL);
     testing::expect_error(Error::Kind::kComm, {"rank 1"}, [&] { joined.workers().barrier(); });

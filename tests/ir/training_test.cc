@@ -73,7 +73,6 @@ TEST(Training, IsPartOfBothForms) {
   EXPECT_EQ(t.find("w"), &t.parameters[0]);
   EXPECT_EQ(t.find("x"), nullptr);
   EXPECT_EQ(t.find_gradient("dw"), &t.parameters[0]);
-  EXPECT_EQ(update_of(p, "w", "test").type(), "sgd");
   EXPECT_EQ(parse_text(to_text(p)).training(), t);
   EXPECT_EQ(parse_proto(to_proto(p), "p.pb").training(), t);
   EXPECT_EQ(to_text(p).substr(to_text(p).find("training:")),

@@ -64,7 +64,7 @@ TEST(Plan, TwoWorkersOnOneMachine) {
   EXPECT_EQ(plan.processes[1].log_name(), "workerlog.1");
 }
 
-TEST(Plan, HandoverIsInTheEnvironment) {
+TEST(Plan, StoreSecretAndSocketAreInTheEnvironment) {
   const JobPlan plan = make_plan({.gpus = "0", .job_id = "night"}, {}, kFirst);
   const Environment user{{"HOME", "/h"},
                          {"http_proxy", "p"},

@@ -384,6 +384,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizer, EveryOptimizer, ::testing::ValuesIn(all_opti
 TEST(Optimizer, OpsFollowFromTheDeclarations) {
   for (const optim::OptimizerDef* def : optim::optimizer_defs()) {
     const ir::OpDef& op = ir::op_def(def->op);
+    EXPECT_TRUE(op.updates_parameters) << def->op;
     for (const optim::OptionDef& option : def->options) {
       if (!option.in_op()) continue;
       const ir::AttrDef* attr = op.find_attr(option.attr);

@@ -221,11 +221,11 @@ ConvChoice choose(const kernel::Prepare& p, ConvPass pass, const Convolution& c,
   ConvLayouts plain = wishes.back();
   for (std::optional<Layout>* part : {&plain.src, &plain.weights, &plain.dst})
     if (!*part) *part = Layout::plain();
-  if (p.without().layout) wishes.clear();
+  if (p.skips().layout) wishes.clear();
   wishes.push_back(plain);
   std::optional<ConvChoice> best;
   std::vector<algorithm> algorithms{algorithm::convolution_direct};
-  if (winograd_pays(pass, c) && !p.without().winograd)
+  if (winograd_pays(pass, c) && !p.skips().winograd)
     algorithms.insert(algorithms.begin(), algorithm::convolution_winograd);
   for (const algorithm algorithm : algorithms) {
     for (const ConvLayouts& wish : wishes) {

@@ -30,7 +30,7 @@ FullConvolution::FullConvolution(kernel::Prepare& p, ConvPass pass, const Convol
       relu_(options.relu),
       results_(c.dst.numel()),
       gemm_(product(pass, c.src[0], c.src.numel(1, 4), c.dst[1])) {
-  gemm_.definition = p.without().strassen;
+  gemm_.definition = p.skips().strassen;
   Gemm::prepare();
 }
 

@@ -88,7 +88,7 @@ ir::OpRegistrar optimizer_op(const optim::OptimizerDef& def) {
   for (const optim::OptionDef& option : def.options)
     if (option.in_op()) r.attr(option.attr, option.fallback);
   if (def.with_decay) r.attr("with_decay", ir::Floats{});
-  r.infer(infer).cost(cost);
+  r.infer(infer).cost(cost).updates_parameters();
   return r;
 }
 

@@ -29,7 +29,7 @@ const OwnWay* plane_way(const kernel::Prepare& p, std::span<const ConvPass> pass
   constexpr int64_t kFew = 15;
   static const OwnWay planes{"own:planes", Layout::plain(), Layout::plain(),
                              make<PlaneConvolution>};
-  if (p.without().layout || std::min(c.src[1], c.dst[1]) / c.groups > kFew || c.dst.numel() == 0)
+  if (p.skips().layout || std::min(c.src[1], c.dst[1]) / c.groups > kFew || c.dst.numel() == 0)
     return nullptr;
   double own = 0, onednn = 0;
   for (const ConvPass pass : passes) {
@@ -49,13 +49,12 @@ const OwnWay* own_way(const kernel::Prepare& p, std::span<const ConvPass> passes
   static const OwnWay pointwise{
       "own:amx_1x1", {{0, 1, 2, 3}, {{1, Pointwise::kBlock}}}, Layout::plain(), make<Pointwise>};
   static const OwnWay full{"own:gemm", Layout::plain(), Layout::plain(), make<FullConvolution>};
-  if (p.without().layout) return nullptr;
+  if (p.skips().layout) return nullptr;
   if (Pointwise::wanted(c)) return &pointwise;
   if (FullConvolution::wanted(c)) return &full;
   // Both gradients take one way, that of the weights.
   const bool forward = passes.front() == ConvPass::kForward;
-  if (!p.without().winograd &&
-      Winograd::wanted(forward ? ConvPass::kForward : ConvPass::kWeights, c))
+  if (!p.skips().winograd && Winograd::wanted(forward ? ConvPass::kForward : ConvPass::kWeights, c))
     return &winograd;
   return plane_way(p, passes, c);
 }

@@ -58,13 +58,18 @@ void leave_daemon() {
   std::_Exit(0);
 }
 
-// Workers meet each other; a server waits until they have.
+// All processes meet: the job does not end before the last server has said its first line.
 void meet(const JobEnv& job) {
   const bool worker = job.role == JobRole::kWorker;
   fleetx::comm::StoreClient store(fleetx::comm::store_options_from_env(worker ? job.rank : -1));
+  const auto server = [](size_t rank) { return "server" + std::to_string(rank); };
+  if (!worker) store.set(server(static_cast<size_t>(job.rank)), "");
   if (worker) store.barrier("meet", job.rank, job.world);
-  if (worker && job.rank == 0) store.set("met", "");
-  if (!worker) store.wait("met");
+  if (worker && job.rank == 0) {
+    for (size_t i = 0; i < job.server_endpoints.size(); ++i) store.wait(server(i));
+    store.set("met", "");
+  }
+  store.wait("met");
 }
 
 void describe(const JobEnv& job) {
