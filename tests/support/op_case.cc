@@ -44,8 +44,9 @@ void expect_near(const Tensor& got, const Tensor& want, double tolerance, const 
 }
 
 // body(i, 32 random bits) for i in [0, n); by blocks, because the timed cases have large inputs.
+// flatten: without it a sanitized test calls the generator of another file, which is not optimised.
 template <class Body>
-void for_each_bits(uint64_t salt, size_t n, const Body& body) {
+__attribute__((flatten)) void for_each_bits(uint64_t salt, size_t n, const Body& body) {
   const Philox philox(kSeed, salt);
   for (size_t block = 0; 4 * block < n; ++block) {
     const std::array<uint32_t, 4> bits = philox.block(block);

@@ -43,7 +43,7 @@ __attribute__((always_inline)) inline void map_row(const float* from, float* to,
   if (n % kLanes != 0) store(to + n - kLanes, fn(load<V>(from + n - kLanes)));
 }
 
-constexpr auto kSame = [](const auto& value) { return value; };
+constexpr auto kSame = [](const auto& value) __attribute__((always_inline)) { return value; };
 
 // Several rows; those that follow each other on both sides are one.
 template <class Fn>
@@ -438,10 +438,12 @@ void PlaneConvolution::write_dst(const float* sums, const Part& at, int64_t chan
   const int64_t width = columns_.dst, row = row_, rows = at.rows;
   float* to = out + ((at.image * groups_ * outputs_ + channel) * rows_.dst + at.first) * width;
   vectorized([=] {
-    map_rows(sums, row, to, width, width, rows, [=]<class T>(const T& sum) {
-      const T y = sum + shift, least = T{} + floor;
-      return T(y < least ? least : y);
-    });
+    map_rows(
+        sums, row, to, width, width,
+        rows, [=]<class T>(const T& sum) __attribute__((always_inline)) {
+          const T y = sum + shift, least = T{} + floor;
+          return T(y < least ? least : y);
+        });
   });
 }
 
