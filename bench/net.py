@@ -150,8 +150,10 @@ class Net:
                 program = [self.runner.python, PEERS / "torch_collectives.py"] if peer == "torch Gloo" else \
                     [self.runner.build / "bench/bench_net_rank", mode or "ours"]
                 commands = self._on_every_host(ranks, [*program, *arguments])
-            _, others = self.runner.together(commands)
-            notes = [pathlib.Path(folder, f"rank-{rank}").read_text().splitlines() for rank in range(world)]
+            _, usage = self.runner.together(commands)
+            notes = [[*map(json.loads, pathlib.Path(folder, f"rank-{rank}").read_text().splitlines())]
+                     for rank in range(world)]
+        others = usage.of_others(least=sum(lines[-1]["process_cpu_s"] for lines in notes))  # mpirun leaves some alone
         return {(line["collective"], line["bytes"]): line for line in map(join, zip(*notes))}, others
 
     def _on_every_host(self, ranks, command, **more):
@@ -192,6 +194,7 @@ class Net:
         """Figures of a network at all rates. A worker on every host, each with its share of the cores."""
         count, quick = len(self.hosts.names), self.options.quick
         batch, unit, parameters = self.bench.networks[model]
+        batch = batch // 4 if quick else batch
         rates = self.options.rate or self.bench.rates(3, quick)
         modes = self.bench.modes(model, quick)
         groups = {}
@@ -253,9 +256,9 @@ class Net:
         """A step without communication, on all hosts at the same time: they share caches and memory."""
         program = [self.runner.tool, "bench", model, "--json"] if who == "fleetx" else \
             [self.runner.python, PEERS / "torch_peer.py", model, "--mode", who]
-        outs, others = self.runner.together([{"command": program + settings(case), "cores": self._cores(host), "threads": 1}
-                                             for host in range(case.hosts)])
-        return max((figures_of(out) for out in outs), key=lambda line: line["best_s"]), others
+        outs, usage = self.runner.together([{"command": program + settings(case), "cores": self._cores(host), "threads": 1}
+                                            for host in range(case.hosts)])
+        return max((figures_of(out) for out in outs), key=lambda line: line["best_s"]), usage.of_others()
 
     def _together(self, who, case, model):
         with tempfile.TemporaryDirectory() as folder:
@@ -272,16 +275,15 @@ class Net:
                                                    "--workers", case.workers, *settings(case)])
             for host, command in enumerate(commands):
                 command.update(cores=self._cores(host), threads=1, folder=own[host])
-            outs, others = self.runner.together(commands)
-        return figures_of(outs[0]), others
+            outs, usage = self.runner.together(commands)
+        return figures_of(outs[0]), usage.of_others()
 
 
 def join(notes):
     """The notes of all ranks on a task. A call lasts from the first rank's begin to the last one's end."""
-    lines = [json.loads(note) for note in notes]
-    begins, ends = ([*zip(*(line[name] for line in lines))] for name in ("begin_us", "end_us"))
+    begins, ends = ([*zip(*(note[name] for note in notes))] for name in ("begin_us", "end_us"))
     seconds = statistics.median(max(end) - min(begin) for begin, end in zip(begins, ends)) / 1e6
-    size, calls = lines[0]["bytes"], len(begins)
-    return {"collective": lines[0]["collective"], "bytes": size, "seconds": seconds, "gb_per_s": size / seconds / 1e9,
-            "cpu_s_per_gb": sum(line["cpu_s"] for line in lines) / (calls * size / 1e9),
-            "version": lines[0].get("version", "")}
+    size, calls = notes[0]["bytes"], len(begins)
+    return {"collective": notes[0]["collective"], "bytes": size, "seconds": seconds, "gb_per_s": size / seconds / 1e9,
+            "cpu_s_per_gb": sum(note["cpu_s"] for note in notes) / (calls * size / 1e9),
+            "version": notes[0].get("version", "")}

@@ -42,11 +42,11 @@ class NetFigure(Figure):
             self.add_peer("", {self.case.field: items / longest, "seconds": longest})
             # A step may take slack times the longer of both, and the last bucket, which nothing can hide.
             last = wire * bucket / self.case.bytes if wire else 0.0
-            self.least = longest / (slack * longest + last)
+            self.least = float(f"{longest / (slack * longest + last):.3g}")
 
     @property
     def bound(self):
-        return rounded(self.least) or super().bound
+        return self.least or super().bound
 
     @property
     def peer_seconds(self):
@@ -88,23 +88,23 @@ def net_table(figures):
         if cases:
             groups = [*cases.values()]
             lines = training_lines(groups) if row == 3 else collective_lines(groups, row)
-            parts.append(f"{title}\n{aligned(lines)}")
+            parts.append(f"{title}; !: short of what is asked\n{aligned(lines)}")
     return "\n\n".join(parts)
 
 
 def collective_lines(groups, row):
     peers = [p for p in dict.fromkeys(p for group in groups for p in group) if p != BOUND]
     bounds = any(BOUND in group for group in groups)
-    lines = [["", "", "hosts x ranks", "link", "ours", *["of bound"] * bounds,
+    lines = [["", "", "hosts", "link", "ours", *["of bound"] * bounds,
               *(cell for peer in peers for cell in (peer, "ratio")), "verdict"]]
     for group in groups:
         first = next(iter(group.values()))
         case = first.case
         show = (lambda f: text(f.modes.get(f.mode))) if row == 4 else (lambda f: duration(f.peer_seconds))
         cells = [text(first.ours) if row == 4 else duration(first.seconds)]
-        cells += [text(group[BOUND].ratio) if BOUND in group else "-"] * bounds
+        cells += [ratio(group.get(BOUND))] * bounds
         for peer in peers:
-            cells += [show(group[peer]), text(group[peer].ratio)] if peer in group else ["-", "-"]
+            cells += [show(group[peer]) if peer in group else "-", ratio(group.get(peer))]
         size = case.model.removeprefix("CPU of ").split(" at ")[0].split(" ", 1)
         lines.append([*size, f"{case.hosts} x {case.ranks}", case.rate, *cells, verdict(group)])
     return lines
@@ -119,22 +119,25 @@ def training_lines(groups):
         own, others = bound.training.get("alone_s"), ddp.training.get("peer_alone_s")
         lines.append([f"{case.what} batch {case.batch}", case.rate, plain(bound.seconds), plain(own),
                       difference(bound.seconds, own), plain(ddp.peer_seconds), plain(others),
-                      difference(ddp.peer_seconds, others), plain(case.link_seconds), text(ddp.ratio), text(bound.ratio),
-                      verdict(group)])
+                      difference(ddp.peer_seconds, others), plain(case.link_seconds), ratio(ddp), ratio(bound), verdict(group)])
     return lines
 
 
+def ratio(figure):
+    """Marked where it falls short."""
+    return "-" if figure is None else text(figure.ratio) + "!" * (figure.holds is False)
+
+
 def verdict(group):
-    """Of all figures of a case: the peers of which ours falls short."""
-    short = [peer for peer, figure in group.items() if figure.holds is False]
-    missing = [peer for peer, figure in group.items() if figure.holds is None and figure.bound is not None]
-    words = [f"SHORT of {', '.join(short)}"] * bool(short) + [f"not measured: {', '.join(missing)}"] * bool(missing)
-    return ("; ".join(words) or "holds") + " (disturbed)" * any(f.disturbed for f in group.values())
+    """Of all figures of a case."""
+    holds = [figure.holds for figure in group.values() if figure.bound is not None]
+    word = "SHORT" if False in holds else "not all measured" if None in holds else "holds" if holds else "-"
+    return word + " (disturbed)" * any(f.disturbed for f in group.values())
 
 
 def aligned(rows):
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)] + [0]
-    left = {i for i, cell in enumerate(rows[0]) if cell in ("", "hosts x ranks", "link", "verdict")}
+    left = {i for i, cell in enumerate(rows[0]) if cell in ("", "hosts", "link", "verdict")}
     lines = ["  ".join(cell.ljust(width) if i in left else cell.rjust(width)
                        for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])

@@ -102,14 +102,14 @@ class Runner:
         """As many processes at the same time as there are workers, each on cores of its own."""
         cores = self.cores(case.cores)
         command = [self.tool, "bench", case.model, "--json"] + settings(case)
-        outs, others = self.together([{"command": command, "threads": case.threads,
-                                       "cores": cores[i * case.threads:(i + 1) * case.threads]}
-                                      for i in range(case.workers)])
+        outs, usage = self.together([{"command": command, "threads": case.threads,
+                                      "cores": cores[i * case.threads:(i + 1) * case.threads]}
+                                     for i in range(case.workers)])
         lines = [figures_of(out) for out in outs]
-        return {**lines[0], case.field: sum(line[case.field] for line in lines), "others": others}
+        return {**lines[0], case.field: sum(line[case.field] for line in lines), "others": usage.of_others()}
 
     def together(self, commands):
-        """What processes that run at the same time write on stdout, and what others took of the cores.
+        """What processes that run at the same time write on stdout, and the Usage of their cores.
 
         A command is a dict: command, and env, cores, threads and folder where they matter. When one fails, the rest is
         ended at once: they may wait for it.
@@ -137,7 +137,7 @@ class Runner:
             finally:
                 for process in started:
                     end(process)
-            return [contents(out) for out, _ in texts], usage.of_others()
+            return [contents(out) for out, _ in texts], usage
 
     def _duration(self, launcher, case, program):
         """Of a job from its start to its end."""
@@ -218,9 +218,10 @@ class Usage:
         self.cores, self.interrupts = cores, interrupts
         self.start = self._now()
 
-    def of_others(self):
+    def of_others(self, least=0.0):
+        """`least` is known to be ours; processes whose parent does not wait for them do not count otherwise."""
         wall, busy, own = (now - then for now, then in zip(self._now(), self.start))
-        return max(0.0, (busy - own) / (wall * len(self.cores)))
+        return max(0.0, (busy - max(own, least)) / (wall * len(self.cores)))
 
     def _now(self):
         names = {f"cpu{core}" for core in self.cores}
