@@ -42,19 +42,26 @@ class Meeting {
     seats_ = static_cast<Seat*>(memory);
   }
 
+  // First asleep, so that those who still compute have the cores, then awake, so that all begin at
+  // the same moment.
   void wait() {
-    const int64_t mine = ++seats_[rank_].came;
-    for (int r = 0; r < ranks_; ++r)
-      while (seats_[r].came < mine) {
-        progress_();
-        sched_yield();
-      }
+    come([] { usleep(100); });
+    come([] { sched_yield(); });
   }
 
  private:
   struct alignas(64) Seat {
     std::atomic<int64_t> came;
   };
+
+  void come(void (*pause)()) {
+    const int64_t mine = ++seats_[rank_].came;
+    for (int r = 0; r < ranks_; ++r)
+      while (seats_[r].came < mine) {
+        progress_();
+        pause();
+      }
+  }
 
   Seat* seats_ = nullptr;
   int rank_, ranks_;

@@ -119,7 +119,8 @@ def training_lines(groups):
         own, others = bound.training.get("alone_s"), ddp.training.get("peer_alone_s")
         lines.append([f"{case.what} batch {case.batch}", case.rate, plain(bound.seconds), plain(own),
                       difference(bound.seconds, own), plain(ddp.peer_seconds), plain(others),
-                      difference(ddp.peer_seconds, others), plain(case.link_seconds), ratio(ddp), ratio(bound), verdict(group)])
+                      difference(ddp.peer_seconds, others), plain(case.link_seconds), ratio(ddp), ratio(bound),
+                      verdict(group)])
     return lines
 
 

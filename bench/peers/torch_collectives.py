@@ -25,11 +25,16 @@ class Meeting:
         self.rank, self.others = rank, [SEAT * r for r in range(ranks)]
 
     def wait(self):
+        """Asleep, so that those who still compute have the cores, then awake, so that all begin at the same moment."""
+        self.come(lambda: time.sleep(1e-4))
+        self.come(os.sched_yield)
+
+    def come(self, pause):
         mine = self.seats[SEAT * self.rank] + 1
         self.seats[SEAT * self.rank] = mine
         for seat in self.others:
             while self.seats[seat] < mine:
-                os.sched_yield()
+                pause()
 
 
 def cpu_seconds():

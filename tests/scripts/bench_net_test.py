@@ -121,8 +121,8 @@ print(time.monotonic() - begin, out.family)
 
     def seconds(self, net, a, b, size):
         """Both send to each other at the same time."""
-        sides = [subprocess.Popen([*net.enter(x), sys.executable, "-c", self.SEND, net.address(x), net.address(y), str(size)],
-                                  stdout=subprocess.PIPE, text=True) for x, y in [(a, b), (b, a)]]
+        sides = [subprocess.Popen([*net.enter(x), sys.executable, "-c", self.SEND, net.address(x), net.address(y),
+                                   str(size)], stdout=subprocess.PIPE, text=True) for x, y in [(a, b), (b, a)]]
         return max(float(side.communicate(timeout=30)[0].split()[0]) for side in sides)
 
     def test_the_rate_holds_in_both_directions_at_once(self):
@@ -163,7 +163,8 @@ with open(sys.argv[2] + f"/rank-{{rank}}", "w") as notes:
     for task in sys.argv[3:]:
         what, size, calls = task.split(":")
         begins = [1e6 * (10 * i + rank) for i in range(int(calls))]
-        print(json.dumps({{"collective": what, "bytes": int(size), "begin_us": begins, "cpu_s": seconds * int(calls), "process_cpu_s": 0,
+        print(json.dumps({{"collective": what, "bytes": int(size), "begin_us": begins, "process_cpu_s": 0,
+                          "cpu_s": seconds * int(calls),
                           "end_us": [b + 1e6 * (seconds - 1) for b in begins]}}), file=notes)
 """
 
