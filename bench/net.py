@@ -74,52 +74,53 @@ class Net:
 
     def _collectives(self, row, rate, ranks):
         """Figures of all collectives and sizes of a row: a process measures them one after the other."""
-        count, quick = len(self.hosts.names), self.options.quick
-        tasks = [(what, size, calls) for what, size, calls in self.bench.tasks(row, quick)]
-        groups = {}
-        for what, size, _ in tasks:
-            name = what.replace("_", "-") + f" {name_of(size)} at {rate} on {count} hosts"
-            case = NetCase(self.bench.name, "GB/s", self.bench.asked(row, size, rate), name, workers=count * ranks,
-                           field="gb_per_s", row=row, hosts=count, rate=rate, what=what, bytes=size)
-            if row == 4:
-                case = dataclasses.replace(case, unit="CPU s/GB", model="CPU of " + name, field="cpu_s_per_gb",
-                                           lower_is_better=True)
-            peers = [peer for peer in case.asked if peer != BOUND or case.link_seconds]
-            groups[what, size] = [NetFigure(case, peer, rounds=self.rounds, congestion=self.options.congestion)
-                                  for peer in peers]
+        tasks = self.bench.tasks(row, self.options.quick)
+        groups = {(what, size): self._figures(row, rate, ranks, what, size) for what, size, _ in tasks}
         self.hosts.limit(rate)
         players = self._players(groups)
-        where = f"{self.bench.name} row {row}, {count} hosts x {ranks}, {rate}"
+        where = f"{self.bench.name} row {row}, {len(self.hosts.names)} hosts x {ranks}, {rate}"
         for number in range(1, self.rounds + 1):
             for peer, mode in list(players):
-                when = f"round {number}/{self.rounds}  {where}: {peer or 'fleetx'} {mode}".rstrip()
-                concerned = [f for group in groups.values() for f in group if peer in ("", f.peer)]
+                who = f"{peer or 'fleetx'} {mode}".rstrip()
+                when = f"round {number}/{self.rounds}  {where}: {who}"
                 try:
                     lines, others = self._play(peer, mode, ranks, tasks)
                 except Failed as failure:
-                    print(f"{when} failed: {failure}", file=sys.stderr, flush=True)
-                    self.hosts.end_processes()
-                    for figure in concerned:
-                        figure.note(f"{peer or 'fleetx'} {mode}".rstrip() + f": {failure}")
                     players.remove((peer, mode))
+                    self._failed(when, who, failure, [f for group in groups.values() for f in group
+                                                      if peer in ("", f.peer)])
                     continue
-                texts = []
-                for (what, size), line in lines.items():
-                    texts.append(f"{what} {name_of(size)} {line['seconds']:.4g} s")
-                    for figure in groups[what, size]:
+                for key, line in lines.items():
+                    for figure in groups[key]:
                         figure.disturbed |= others > 0.1
                         if not peer:
                             figure.add_ours(line)
                         elif figure.peer == peer:
                             figure.add_peer(mode, line)
-                print(f"{when}: {', '.join(texts)}" + (others > 0.1) * f" (others took {others:.0%} of the cores)",
-                      file=sys.stderr, flush=True)
-        figures = [figure for group in groups.values() for figure in group]
+                say(when, ", ".join(f"{what} {name_of(size)} {line['seconds']:.4g} s"
+                                    for (what, size), line in lines.items()), others)
+        return [figure for group in groups.values() for figure in group]
+
+    def _figures(self, row, rate, ranks, what, size):
+        """One per peer, and one of the bound where there is one."""
+        count = len(self.hosts.names)
+        name = what.replace("_", "-") + f" {name_of(size)} at {rate} on {count} hosts"
+        case = NetCase(self.bench.name, "GB/s", self.bench.asked(row, size, rate), name, workers=count * ranks,
+                       field="gb_per_s", row=row, hosts=count, rate=rate, what=what, bytes=size)
+        if row == 4:
+            case = dataclasses.replace(case, unit="CPU s/GB", model="CPU of " + name, field="cpu_s_per_gb",
+                                       lower_is_better=True)
+        figures = [NetFigure(case, peer, rounds=self.rounds, congestion=self.options.congestion) for peer in case.asked]
         for figure in figures:
             if figure.peer == BOUND:
-                figure.add_peer("", {"gb_per_s": figure.case.bytes / figure.case.link_seconds / 1e9,
-                                     "seconds": figure.case.link_seconds})
+                figure.add_peer("", {"gb_per_s": size / case.link_seconds / 1e9, "seconds": case.link_seconds})
         return figures
+
+    def _failed(self, when, who, failure, figures):
+        print(f"{when} failed: {failure}", file=sys.stderr, flush=True)
+        self.hosts.end_processes()
+        for figure in figures:
+            figure.note(f"{who}: {failure}")
 
     def _players(self, groups):
         """Ours and the peers that are there, each in its modes."""
@@ -194,7 +195,8 @@ class Net:
         """Figures of a network at all rates. A worker on every host, each with its share of the cores."""
         count, quick = len(self.hosts.names), self.options.quick
         batch, unit, parameters = self.bench.networks[model]
-        batch = batch // 4 if quick else batch
+        if quick and not self.options.models:
+            batch //= 4
         rates = self.options.rate or self.bench.rates(3, quick)
         modes = self.bench.modes(model, quick)
         groups = {}
@@ -234,15 +236,11 @@ class Net:
         try:
             line, others = run()
         except Failed as failure:
-            print(f"{when} failed: {failure}", file=sys.stderr, flush=True)
-            self.hosts.end_processes()
-            for figure in figures:
-                figure.note(f"{when.split(': ', 1)[1]}: {failure}")
+            self._failed(when, when.rpartition(": ")[2], failure, figures)
             return None
         for figure in figures:
             figure.disturbed |= others > 0.1
-        print(f"{when}: {line['best_s']:.4g} s a step" + (others > 0.1) * f" (others took {others:.0%} of the cores)",
-              file=sys.stderr, flush=True)
+        say(when, f"{line['best_s']:.4g} s a step", others)
         return line
 
     def _cores(self, host):
@@ -277,6 +275,10 @@ class Net:
                 command.update(cores=self._cores(host), threads=1, folder=own[host])
             outs, usage = self.runner.together(commands)
         return figures_of(outs[0]), usage.of_others()
+
+
+def say(when, what, others):
+    print(f"{when}: {what}" + (others > 0.1) * f" (others took {others:.0%} of the cores)", file=sys.stderr, flush=True)
 
 
 def join(notes):

@@ -63,10 +63,9 @@ class NetFigure(Figure):
 def duration(seconds):
     if seconds is None:
         return "-"
-    for unit, scale in [("s", 1), ("ms", 1e-3)]:
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} us"
+    seconds = float(f"{seconds:.3g}")
+    unit, scale = next(((unit, scale) for unit, scale in [("s", 1), ("ms", 1e-3)] if seconds >= scale), ("us", 1e-6))
+    return f"{seconds / scale:.3g} {unit}"
 
 
 def plain(seconds):

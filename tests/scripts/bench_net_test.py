@@ -20,6 +20,7 @@ sys.path.insert(0, str(REPO / "bench"))
 
 import hosts  # noqa: E402
 from net import Net, link_bytes, measure_net  # noqa: E402
+from net_report import duration  # noqa: E402
 from runner import Runner  # noqa: E402
 from suite import BENCHES, MB  # noqa: E402
 
@@ -37,12 +38,12 @@ WHY_NOT = why_no_hosts()
 needs_hosts = unittest.skipIf(WHY_NOT, f"SKIPPED: {WHY_NOT}")
 
 
-def command(*arguments, tool=TOOL):
-    return [sys.executable, REPO / "bench/run", "--tool", tool, "--venv", "no-such-folder", "net", *arguments]
+def command(*arguments, tool=TOOL, venv="no-such-folder"):
+    return [sys.executable, REPO / "bench/run", "--tool", tool, "--venv", venv, "net", *arguments]
 
 
-def bench(*arguments, tool=TOOL, **more):
-    run = subprocess.run(command(*arguments, tool=tool), capture_output=True, text=True, check=False, timeout=120, **more)
+def bench(*arguments, env=None, **programs):
+    run = subprocess.run(command(*arguments, **programs), capture_output=True, text=True, check=False, timeout=120, env=env)
     run.figures = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
     return run
 
@@ -136,6 +137,23 @@ print(time.monotonic() - begin, out.family)
             self.assertLess(self.seconds(net, 1, 2, size), limited / 2)
 
 
+@needs_hosts
+class CannotBeMade(unittest.TestCase):
+    def test_what_fails_is_named_and_nothing_is_left(self):
+        for congestion, rate, part in [("no-such", "1gbit", "congctl no-such` failed: "),
+                                       ("cubic", "999999999gbit", "rate 999999999gbit")]:
+            with self.assertRaisesRegex(hosts.CannotMakeHosts, part):
+                with hosts.Hosts(2, congestion) as two:
+                    two.limit(rate)
+            self.assertEqual(namespaces(os.getpid()), [])
+
+
+class Durations(unittest.TestCase):
+    def test_units(self):
+        self.assertEqual([duration(x) for x in [None, 12.34, 0.9996, 0.012345, 0.0009996, 1.23e-5]],
+                         ["-", "12.3 s", "1 s", "12.3 ms", "1 ms", "12.3 us"])
+
+
 class MadeUpRanks(unittest.TestCase):
     """The program of a rank is a script."""
 
@@ -193,6 +211,35 @@ with open(sys.argv[2] + f"/rank-{{rank}}", "w") as notes:
         self.assertRegex(run.stdout, r"\nall-reduce +100 MB +3 x 1 +1gbit +3 s +0.373! +- +- +4 s +1.33 +- +- +SHORT")
         self.assertRegex(run.stdout, r"\nall-reduce +1 KB +3 x 1 +1gbit +3 s +3.64e-06 .* not all measured")
         self.assertLess(max(map(len, lines)), 130)
+
+    @needs_hosts
+    def test_figures_of_training(self):
+        def answer(seconds):
+            return f"""echo '{{"best_s": {seconds}, "items_per_s": {18 / seconds}, "loss": 1, "version": "9"}}'"""
+
+        programs = {"tools/fleetx": f"[[ $* == 'bench bert-base'* ]] && {answer(2)}",
+                    "tools/fleetrun": f"[[ $1 == --ips=10.78.0.1,10.78.0.2 && ! -e log ]] && touch log && {answer(4.5)}",
+                    "bin/python": f"""[[ $1 == -c ]] && exit  # torch is there
+                                      if [[ $1 == *ddp* && $MASTER_ADDR == 10.78.0.1 ]]; then {answer(9)}; else {answer(6)}
+                                      fi"""}
+        for name, script in programs.items():
+            program = self.folder / name
+            program.parent.mkdir(exist_ok=True)
+            program.write_text(f"#!/usr/bin/env bash\n{script}\n")
+            program.chmod(0o755)
+        run = bench("--quick", "--rows", "3", "--models", "bert-base", tool=self.tool, venv=self.folder)
+        ddp, bound = run.figures
+        wire = 4 * 110_106_428 / 125e6
+        for figure in run.figures:
+            self.assertEqual([figure[name] for name in ["batch", "seconds", "alone_s", "wire_s"]],
+                             [8, 4.5, 2, rounded(wire)])
+        self.assertEqual([ddp[name] for name in ["peer_name", "peer_seconds", "peer_alone_s", "ratio", "verdict"]],
+                         ["torch DDP 9 default", 9, 6, 2, "holds"])
+        self.assertAlmostEqual(bound["ratio"], wire / 4.5, places=3)
+        least = wire / (1.1 * wire + 32 * MB / 125e6)
+        self.assertEqual((bound["asked"], bound["verdict"]), (f">= {least:.3g}", "FALLS SHORT"))
+        self.assertRegex(run.stdout, r"bert-base batch 8 +1gbit +4.5 +2 +2.50 +9 +6 +3.00 +3.52 +2 +0.783! +SHORT")
+        self.assertEqual(run.returncode, 1, run.stderr)
 
     @needs_hosts
     def test_nothing_is_left_after_a_failure(self):
