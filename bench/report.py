@@ -21,6 +21,7 @@ class Figure:
     rounds: int = 1
     disturbed: bool = False  # other programs were busy on the same cores
     notes: list = field(default_factory=list)  # what went wrong
+    skipped: bool = False  # this machine has no place to measure it
 
     def add_ours(self, line):
         value = line[self.case.field]

@@ -2,9 +2,10 @@
 import sys
 
 from busy import measure_busy
+from net import measure_net
 from report import Figure
 from runner import Failed
-from suite import AllReduce, Busy
+from suite import AllReduce, Busy, Net
 
 
 def measure(bench, runner, options):
@@ -12,6 +13,9 @@ def measure(bench, runner, options):
     rounds = 1 if options.quick else bench.rounds
     if isinstance(bench, Busy):
         yield from measure_busy(bench, runner, options)
+        return
+    if isinstance(bench, Net):
+        yield from measure_net(bench, runner, options)
         return
     if isinstance(bench, AllReduce):
         for workers in bench.workers:

@@ -1,4 +1,5 @@
 """Runs ours and the peers, each in a process of its own on the same cores, and reads the line it prints."""
+import contextlib
 import dataclasses
 import functools
 import json
@@ -100,18 +101,43 @@ class Runner:
     def _copies(self, case):
         """As many processes at the same time as there are workers, each on cores of its own."""
         cores = self.cores(case.cores)
-        usage = Usage(cores)
         command = [self.tool, "bench", case.model, "--json"] + settings(case)
-        started = []
-        try:
-            for i in range(case.workers):
-                started.append(self._start(command, cores[i * case.threads:(i + 1) * case.threads], case.threads))
-            lines = [figures_of(self._finish(process)[0]) for process in started]
-        finally:
-            for process in started:
-                if process.returncode is None:
-                    end(process)
+        outs, usage = self.together([{"command": command, "threads": case.threads,
+                                      "cores": cores[i * case.threads:(i + 1) * case.threads]}
+                                     for i in range(case.workers)])
+        lines = [figures_of(out) for out in outs]
         return {**lines[0], case.field: sum(line[case.field] for line in lines), "others": usage.of_others()}
+
+    def together(self, commands):
+        """What processes that run at the same time write on stdout, and the Usage of their cores.
+
+        A command is a dict: command, and env, cores, threads and folder where they matter. When one fails, the rest is
+        ended at once: they may wait for it.
+        """
+        everywhere = self.cores(None)
+        # What passes between hosts of this machine is handled in interrupts, which belong to no process.
+        usage = Usage(sorted({core for c in commands for core in c.get("cores", everywhere)}), interrupts=False)
+        started, texts = [], []
+        with contextlib.ExitStack() as files:
+            try:
+                for command in commands:
+                    # Files, since a process that another one has left behind would keep a pipe open.
+                    texts.append([files.enter_context(tempfile.TemporaryFile("w+")) for _ in ("stdout", "stderr")])
+                    started.append(self._start(**{"cores": everywhere, **command}, outputs=texts[-1]))
+                deadline = time.monotonic() + self.timeout
+                codes = [None]
+                while None in codes:
+                    codes = [process.poll() for process in started]
+                    for code, (_, err) in zip(codes, texts):
+                        if code:
+                            raise Failed(reason(code, contents(err)))
+                    if time.monotonic() > deadline:
+                        raise Failed(f"no answer in {self.timeout} s")
+                    time.sleep(0.02)
+            finally:
+                for process in started:
+                    end(process)
+            return [contents(out) for out, _ in texts], usage
 
     def _duration(self, launcher, case, program):
         """Of a job from its start to its end."""
@@ -129,8 +155,9 @@ class Runner:
             raise Failed(f"it needs {count} cores, but this process may use {len(cores)}")
         return cores[-count:] if count else cores
 
-    def _start(self, command, cores, threads=None, folder=ROOT, cgroup=None):
-        env = self.env
+    def _start(self, command, cores, threads=None, folder=ROOT, cgroup=None, env=None,
+               outputs=(subprocess.PIPE, subprocess.PIPE)):
+        env = {**self.env, **{name: str(value) for name, value in (env or {}).items()}}
         if threads:
             env = {**env, **dict.fromkeys(["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"], str(threads))}
 
@@ -139,7 +166,7 @@ class Runner:
             if cgroup:
                 cgroup.write_text("0")  # the process that writes
         try:
-            return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            return subprocess.Popen([*map(str, command)], stdout=outputs[0], stderr=outputs[1], text=True,
                                     cwd=folder, start_new_session=True, env=env,
                                     preexec_fn=prepare)
         except FileNotFoundError:
@@ -158,6 +185,11 @@ class Runner:
         if process.returncode:
             raise Failed(reason(process.returncode, err))
         return out, err
+
+
+def contents(file):
+    file.seek(0)
+    return file.read()
 
 
 def settings(case):
@@ -182,18 +214,20 @@ def figures_of(out):
 class Usage:
     """How much of some cores other programs take while one of ours runs there."""
 
-    def __init__(self, cores):
-        self.cores = cores
+    def __init__(self, cores, interrupts=True):
+        self.cores, self.interrupts = cores, interrupts
         self.start = self._now()
 
-    def of_others(self):
+    def of_others(self, least=0.0):
+        """`least` is known to be ours; processes whose parent does not wait for them do not count otherwise."""
         wall, busy, own = (now - then for now, then in zip(self._now(), self.start))
-        return max(0.0, (busy - own) / (wall * len(self.cores)))
+        return max(0.0, (busy - max(own, least)) / (wall * len(self.cores)))
 
     def _now(self):
         names = {f"cpu{core}" for core in self.cores}
         lines = (line.split() for line in pathlib.Path("/proc/stat").read_text().splitlines())
-        ticks = sum(sum(map(int, [*line[1:4], *line[6:9]])) for line in lines if line[0] in names)
+        fields = [1, 2, 3, *[6, 7] * self.interrupts, 8]  # user, nice, system, interrupts hard and soft, stolen
+        ticks = sum(int(line[i]) for line in lines if line[0] in names for i in fields)
         own = resource.getrusage(resource.RUSAGE_CHILDREN)
         return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), own.ru_utime + own.ru_stime
 

@@ -1,6 +1,7 @@
 """What is measured: one Case per figure of ours, with what is asked of it."""
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+MB = 1 << 20
 ONE_WORKER = "one worker x 2"
 TWO_COPIES = "two copies side by side"
 
@@ -133,6 +134,61 @@ class Busy:
         return f"asked of one thread beside the same: <= {self.limit:g}; idle, of --before: <= {self.unchanged:g}"
 
 
+@dataclass(frozen=True)
+class Net:
+    """Collectives and data parallel training between hosts. What a row has by default:"""
+    name: str
+    description: str
+    networks: dict  # model -> (batch, unit, parameters)
+    of_bound: dict = field(default_factory=lambda: {1: 0.93, 2: 0.9})  # row -> share, for BIG vectors on limited links
+    of_ddp: float = 1.4
+    slack: float = 1.1  # of a step, relative to the longer of computing and the wire, beside the last bucket
+    bucket: int = 32 << 20
+    rounds: int = 3
+
+    def asks(self):
+        return f"asked of the bound: >= {self.of_bound[1]:g} (all-reduce from 25 MB), >= {self.of_bound[2]:g} (others); " \
+            f"of Gloo and Open MPI: >= 1; of torch DDP: >= {self.of_ddp:g}; CPU of Gloo: <= 1"
+
+    def asked(self, row, size, rate):
+        """Peer -> bound of the ratio."""
+        if row == 3:
+            return {"torch DDP": self.of_ddp, "bound": None}  # the latter follows from what a step takes alone
+        if row == 4:
+            return {"torch Gloo": 1.0, "Gloo": 1.0}
+        share = {"bound": self.of_bound[row] if size >= 25 * MB else None} if rate != "unlimited" else {}
+        return share | ({"torch Gloo": 1.0, "Gloo": 1.0, "Open MPI": 1.0} if row == 1 else
+                        {"torch Gloo": None, "Open MPI": None})
+
+    def tasks(self, row, quick):
+        """(collective, bytes, calls) of a row."""
+        if row == 2:
+            return [(what, 25 * MB, 3 if quick else 7)
+                    for what in ("reduce_scatter", "all_gather", "broadcast", "all_to_all")]
+        calls = {1 << 10: (100, 200), 64 << 10: (50, 100), MB: (10, 30), 25 * MB: (3, 7), 100 * MB: (2, 4)}
+        return [("all_reduce", size, calls[size][not quick]) for size in ([*calls] if row == 1 else [25 * MB, 100 * MB])]
+
+    def hosts(self, quick):
+        return [2] if quick else [2, 3, 4]
+
+    def rates(self, row, quick):
+        some = {1: ["1gbit", "unlimited"], 2: ["1gbit"], 3: ["1gbit"], 4: ["unlimited"]}[row]
+        return some if quick else ["1gbit", "10gbit"] + ["unlimited"] * (row != 3)
+
+    def ranks(self, row, quick):
+        """Of each host."""
+        return [1] if quick or row == 4 else [1, 2]
+
+    def models(self, quick):
+        return ["resnet50"] if quick else [*self.networks]
+
+    def modes(self, model, quick):
+        """Of the peer that trains."""
+        if quick:
+            return ["default"]
+        return ["default", *["channels_last"] * (model != "bert-base"), "compile"]
+
+
 RESNET_ASKED = {"avx512": 1.35, "avx2": 1.15}
 DATA_PARALLEL_ASKED = {"torch DDP": 1.6, ONE_WORKER: 0.97, TWO_COPIES: None}
 MESSAGES = {"1 KB": 1 << 10, "4 KB": 4 << 10, "16 KB": 16 << 10, "64 KB": 64 << 10, "256 KB": 256 << 10,
@@ -174,4 +230,7 @@ BENCHES = {b.name: b for b in [
            most_for_peer=16),
     Busy("busy", "2 threads against 1 beside busy loops, beside 1,000 wake-ups a second, in a cgroup of 1.5 cores",
          (("resnet50", 2, 4), ("tiny-mlp", 8, 1001), ("mlp", 64, 1001))),
+    Net("net", "2, 3 and 4 hosts with links of 1 and 10 Gbit/s and without limit: collectives, training, CPU used",
+        {"bert-base": (8, "tokens/s", 110_106_428), "resnet50": (16, "images/s", 25_557_032),
+         "vgg16": (16, "images/s", 138_357_544)}),
 ]}

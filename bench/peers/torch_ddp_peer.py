@@ -1,7 +1,7 @@
 """Measures PyTorch's DistributedDataParallel with Gloo on one workload in one mode.
 
 Each worker is a process with its own cores. A step ends when all workers have made it, so that the best one is that of
-all of them.
+all of them. With RANK in the environment, as torchrun sets it, this process is that one worker and uses the cores it has.
 """
 import os
 import pathlib
@@ -16,9 +16,13 @@ from torch_models import WORKLOADS
 from torch_peer import MODES, prepare, training
 
 
-def work(rank, options, meeting, cores):
+def work_on_cores(rank, options, meeting, cores):
     os.sched_setaffinity(0, cores[rank * options.threads:(rank + 1) * options.threads])
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=options.workers)
+    work(rank, options)
+
+
+def work(rank, options):
     net, inputs, loss_of, optimizer, items = prepare(options, seed=1 + rank)
     train = training(DistributedDataParallel(net), inputs, loss_of, optimizer, options)
 
@@ -38,12 +42,16 @@ def work(rank, options, meeting, cores):
 
 def main():
     options = arguments([*WORKLOADS], MODES)
+    if "RANK" in os.environ:
+        dist.init_process_group("gloo")
+        work(dist.get_rank(), options)
+        return
     cores = sorted(os.sched_getaffinity(0))
     if options.test or len(cores) < options.workers * options.threads:
         raise SystemExit("torch_ddp_peer: it trains only, and needs a core for every thread")
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(work, (options, pathlib.Path(folder) / "meeting", cores), options.workers)
+        torch.multiprocessing.spawn(work_on_cores, (options, pathlib.Path(folder) / "meeting", cores), options.workers)
 
 
 if __name__ == "__main__":

@@ -28,11 +28,13 @@ class WithoutPeers(unittest.TestCase):
         self.assertEqual(run.returncode, 0)
         names = [line.split()[0] for line in run.stdout.splitlines()]
         self.assertEqual(names, ["resnet50", "bert-base", "vgg16", "tiny-mlp", "mlp", "wide-deep", "memory",
-                                 "resnet50-infer", "limits", "dp-resnet50", "dp-bert-base", "allreduce", "launch", "busy"])
+                                 "resnet50-infer", "limits", "dp-resnet50", "dp-bert-base", "allreduce", "launch", "busy",
+                                 "net"])
         for part in ["asked of torch: >= 1.35 (avx512), >= 1.15 (avx2); of paddle: >= 1",
                      "asked of torch DDP: >= 1.6; of one worker x 2: >= 0.97",
                      "asked of Open MPI: >= 1; of Gloo: >= 100 (64 KB), >= 8 (25 MB); of memcpy: >= 0.9 (100 MB)",
                      "asked of one thread beside the same: <= 1.1; idle, of --before: <= 1.02",
+                     "asked of the bound: >= 0.93 (all-reduce from 25 MB), >= 0.9 (others); of Gloo and Open MPI: >= 1",
                      "asked: < 0.3 s (2 workers), < 1 s (16 workers), < 3 s (64 workers)"]:
             self.assertIn(part, run.stdout)
 
