@@ -6,9 +6,10 @@
 //   Work work = comm->start(Call::all_reduce(bucket, count, f32, ReduceOp::kSum));  // asynchronous
 //   work.wait();
 //
-// All ranks of a group make the same calls in the same order. Reductions have a fixed order, rank 0
-// + rank 1 + ..., in every backend and whatever the timing: the same inputs give the same bits.
-// Halves are summed in f32 and rounded once; an average is the sum divided by the number of ranks.
+// All ranks of a group make the same calls in the same order. Reductions have a fixed order, a
+// balanced tree over the ranks (reduction_tree.h), in every backend, on any number of hosts and
+// whatever the timing: the same inputs give the same bits. Halves are summed in f32 and rounded
+// once; an average is the sum divided by the number of ranks.
 //
 // Every call has a deadline. When a rank dies or does not answer in time, all other ranks get an
 // Error that names it (kComm: gone, kTimeout: no answer). The group is broken then and must be
@@ -193,8 +194,8 @@ class Communicator {
 
 struct CommOptions {
   int rank = 0, size = 1;                // in the job
-  std::shared_ptr<StoreClient> store{};  // needed by shm, gloo and hierarchical
-  std::string backend = "hierarchical";  // or shm, gloo, mpi
+  std::shared_ptr<StoreClient> store{};  // needed by shm, tcp and hierarchical
+  std::string backend = "hierarchical";  // or shm, tcp, mpi
   std::string interface {};  // address or interface between hosts; empty: the one towards the store
   std::string host_id{};     // ranks with the same id share memory; empty: detected
   Milliseconds timeout{0};   // 0: FLEETX_COMM_TIMEOUT, or 300 s

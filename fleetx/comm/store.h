@@ -4,7 +4,7 @@
 //
 //   StoreServer server({.listen = {"127.0.0.1", 0}, .secret = make_secret()});     // launcher
 //   StoreClient store(store_options_from_env(rank));                               // each rank
-//   auto addresses = store.gather("gloo", rank, size, my_address);
+//   auto addresses = store.gather("addresses", rank, size, my_address);
 //
 // Both sides of a connection authenticate with the job's secret by HMAC-SHA256. A gather or barrier
 // of n ranks costs 2 n messages.

@@ -15,6 +15,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/log.h"
+#include "fleetx/comm/authenticate.h"
 #include "fleetx/comm/store.h"
 #include "fleetx/comm/store_wire.h"
 
@@ -35,7 +36,7 @@ constexpr uint64_t kListener = 0, kWake = 1, kFirstConnection = 2;
 struct Connection {
   Fd fd;
   wire::Reader reader;
-  std::string nonce = wire::random_bytes(wire::kNonceBytes);
+  Challenge challenge;
   std::string out;
   size_t sent = 0;
   Deadline auth_deadline = after(kAuthTimeout);
@@ -158,7 +159,7 @@ class StoreServer::Impl {
       Connection& c = connections_[id];
       c.fd = std::move(fd);
       unauthenticated_.insert(id);
-      send(id, {.kind = Kind::kChallenge, .value = c.nonce});
+      send(id, c.challenge.message());
     }
   }
 
@@ -216,13 +217,7 @@ class StoreServer::Impl {
 
   void check_proof(uint64_t id, const Message& m) {
     Connection& c = connections_.at(id);
-    check_file(m.kind == Kind::kProof && m.value.size() == wire::kNonceBytes + wire::kProofBytes,
-               "expected authentication with the job's secret");
-    const std::string_view nonce = std::string_view(m.value).substr(0, wire::kNonceBytes);
-    const std::string_view proof = std::string_view(m.value).substr(wire::kNonceBytes);
-    check_file(wire::same_proof(
-                   proof, wire::prove(options_.secret, "client", c.nonce, nonce, options_.job)),
-               "wrong secret for this job");
+    const Message welcome = c.challenge.check(m, options_.secret, options_.job);
     c.authenticated = true;
     c.rank = static_cast<int>(m.number);
     joined_.insert(c.rank);
@@ -230,8 +225,7 @@ class StoreServer::Impl {
     c.host = m.key;
     c.reader.set_max_bytes(wire::kMaxBytes);
     unauthenticated_.erase(id);
-    send(id, {.kind = Kind::kWelcome,
-              .value = wire::prove(options_.secret, "server", nonce, c.nonce, options_.job)});
+    send(id, welcome);
     if (const auto failure = this->failure()) send_failure(id, *failure);
   }
 

@@ -1,5 +1,5 @@
 // Runs a function on every rank of a group, for each backend: threads (local), processes (shm,
-// gloo, hierarchical), or a program started by mpirun (mpi).
+// tcp, hierarchical), or a program started by mpirun (mpi).
 #pragma once
 
 #include <sys/types.h>
