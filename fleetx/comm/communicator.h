@@ -48,6 +48,12 @@ enum class CallKind : uint8_t {
 };
 std::string_view name_of(CallKind kind);
 
+// What a call moves over the network, on this rank.
+struct Traffic {
+  int64_t bytes_sent = 0, bytes_received = 0;
+  double seconds = 0;  // from the first byte to the last
+};
+
 // The arguments of a call. `count` is in elements; the functions below define `in` and `out`.
 struct Call {
   CallKind kind = CallKind::kBarrier;
@@ -56,9 +62,10 @@ struct Call {
   int64_t count = 0;
   DType dtype = DType::kU8;
   ReduceOp op = ReduceOp::kSum;
-  int peer = 0;             // root, or the other side of a message
-  int tag = 0;              // of a message; those of one tag arrive in order
-  Milliseconds timeout{0};  // 0: the communicator's
+  int peer = 0;                // root, or the other side of a message
+  int tag = 0;                 // of a message; those of one tag arrive in order
+  Milliseconds timeout{0};     // 0: the communicator's
+  Traffic* traffic = nullptr;  // if given, filled in when the call is done
 
   static Call all_reduce(void* data, int64_t count, DType dtype, ReduceOp op);
   // in: size() parts of `count`; out: part rank() of their reduction.
@@ -129,6 +136,10 @@ class Communicator {
   // Zeroed memory on a 64-byte boundary. Collectives on it need no copies where the backend
   // supports that.
   virtual std::shared_ptr<void> allocate(size_t bytes);
+
+  // The traffic of all calls so far. Nothing where all ranks share memory. Not for other threads
+  // while a call runs.
+  virtual Traffic traffic() const { return {}; }
 
   // The training step, for error messages. Read when a call is made.
   void set_step(int64_t step) { step_ = step; }

@@ -98,6 +98,13 @@ void Exchange::perform(const Call& c, Deadline deadline) {
 void Exchange::collective(const Call& c, const HostLayout& layout, const HostMemory& memory,
                           Deadline deadline) {
   deadline_ = deadline;
+  const auto begin = Clock::now();
+  exchange(c, layout, memory, deadline);
+  seconds_ += seconds_since(begin);
+}
+
+void Exchange::exchange(const Call& c, const HostLayout& layout, const HostMemory& memory,
+                        Deadline deadline) {
   if (c.kind == CallKind::kBarrier) return barrier(layout, deadline);
   if (c.count == 0) return;
   if (c.kind == CallKind::kAllToAll) return all_to_all(c, layout, memory, deadline);
@@ -193,7 +200,9 @@ void Exchange::barrier(const HostLayout& layout, Deadline deadline) {
 
 void Exchange::message(const Call& c, Deadline deadline) {
   deadline_ = deadline;
+  const auto begin = Clock::now();
   c.kind == CallKind::kSend ? send(c, deadline) : receive(c, deadline);
+  seconds_ += seconds_since(begin);
 }
 
 void Exchange::send(const Call& c, Deadline deadline) {

@@ -21,6 +21,7 @@ class Exchange : public Communicator, protected Messenger {
                   Deadline deadline);
   // Messages between two ranks.
   void message(const Call& call, Deadline deadline);
+  Traffic traffic() const override { return {bytes_sent(), bytes_received(), seconds_}; }
 
  protected:
   Exchange(int rank, std::vector<Member> members, std::shared_ptr<StoreClient> store,
@@ -46,6 +47,8 @@ class Exchange : public Communicator, protected Messenger {
   };
 
   uint64_t next_label();
+  void exchange(const Call& call, const HostLayout& layout, const HostMemory& memory,
+                Deadline deadline);
   void all_to_all(const Call& call, const HostLayout& layout, const HostMemory& memory,
                   Deadline deadline);
   void broadcast_whole(const Call& call, const HostLayout& layout, const HostMemory& memory,
@@ -57,6 +60,7 @@ class Exchange : public Communicator, protected Messenger {
   const HostLayout flat_;
   uint64_t label_ = 0;
   Deadline deadline_{};
+  double seconds_ = 0;
   std::deque<PendingSend> pending_sends_;
   std::vector<Credit> credits_;
   std::vector<char> scratch_;

@@ -27,6 +27,7 @@ class Hierarchical final : public Communicator {
 
   std::string_view backend() const override { return "hierarchical"; }
   std::shared_ptr<void> allocate(size_t bytes) override { return host_->allocate(bytes); }
+  Traffic traffic() const override { return flat_->traffic(); }
 
  private:
   bool can_be_interrupted() const override {

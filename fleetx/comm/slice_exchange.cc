@@ -9,7 +9,7 @@ namespace {
 
 // Small enough to be combined while it is in the second-level cache, large enough that the cost of
 // a message does not count.
-constexpr size_t kChunkBytes = size_t{256} << 10, kMinChunkBytes = size_t{8} << 10;
+constexpr size_t kChunkBytes = size_t{128} << 10, kMinChunkBytes = size_t{8} << 10;
 // Of many hosts, a chunk is smaller: this bounds the memory for contributions.
 constexpr size_t kMaxScratchBytes = size_t{64} << 20;
 

@@ -100,7 +100,7 @@ class SliceExchange {
   bool is_here(int rank) const { return layout_.host_of(rank) == host_; }
 
   // A contribution is combined, and a result is awaited, this many chunks after it was posted.
-  static constexpr int64_t kCombineLag = 4, kDeliverLag = 8, kSlots = kCombineLag + 1;
+  static constexpr int64_t kCombineLag = 6, kDeliverLag = 12, kSlots = kCombineLag + 1;
 
   Messenger& messenger_;
   const int rank_, host_;

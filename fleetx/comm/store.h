@@ -101,8 +101,8 @@ class StoreClient {
   void abort(const Failure& failure);
   void ended(const Failure& end);  // as the server's
   // Reports that another rank did not answer. The store collects such reports for a moment and
-  // picks a rank that is waited for and does not wait itself. Returns the failure that it
-  // publishes.
+  // picks a rank that is waited for and does not wait itself, or else the one that most ranks
+  // report. Returns the failure that it publishes.
   Failure suspect(const Failure& failure);
   std::optional<Failure> failure() const;
   bool failed() const;  // cheap enough for a spin loop

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -367,12 +368,15 @@ class StoreServer::Impl {
 
   void resolve_suspects() {
     if (suspects_.empty() || Clock::now() < suspects_due_) return;
-    Failure failed = suspects_.front();
-    for (const Failure& s : suspects_)
-      if (!waiters_.count(s.rank)) {
-        failed = s;
-        break;
-      }
+    // A rank that waits itself comes last; among the others, the one that most ranks report.
+    const auto weight = [&](const Failure& s) {
+      const auto reports = std::count_if(suspects_.begin(), suspects_.end(),
+                                         [&](const Failure& o) { return o.rank == s.rank; });
+      return std::pair(!waiters_.count(s.rank), reports);
+    };
+    const Failure failed = *std::max_element(
+        suspects_.begin(), suspects_.end(),
+        [&](const Failure& a, const Failure& b) { return weight(a) < weight(b); });
     suspects_.clear();
     publish(failed);
   }

@@ -33,15 +33,22 @@ class Tcp final : public Exchange {
         : owner_(owner), peer_(peer), request_(std::move(request)) {}
     ~OneTransfer() override { owner_.mesh_->abandon(request_); }
 
-    bool done() override { return request_->done && request_->error.empty(); }
+    bool done() override {
+      return request_->done && request_->failure == TcpRequest::Failure::kNone;
+    }
     void wait(Deadline deadline) override {
       if (!owner_.mesh_->wait(*request_, deadline, [&] { owner_.check_group(); }))
         owner_.fail_hangs(peer_, "did not answer in time");
-      if (request_->error.empty()) return;
-      if (request_->is_mismatch)
-        fail(Error::Kind::kInvalidArgument,
-             str("ranks of a group must make the same calls: rank ", peer_, " ", request_->error));
-      owner_.lost(peer_, request_->error);
+      using enum TcpRequest::Failure;
+      switch (request_->failure) {
+        case kNone: return;
+        case kMismatch:
+          fail(
+              Error::Kind::kInvalidArgument,
+              str("ranks of a group must make the same calls: rank ", peer_, " ", request_->error));
+        case kClosed: owner_.lost(peer_, ConnectionLost(request_->error));
+        case kUnreachable: owner_.lost(peer_, ConnectionLost(request_->error, true));
+      }
     }
 
    private:
@@ -58,30 +65,32 @@ class Tcp final : public Exchange {
 
   // A connection ends when its process dies, but also when that process stopped because of a third
   // one. The store learns of a death at the same time as we do: give it a moment.
-  [[noreturn]] void lost(int peer, const std::string& why) const {
+  [[noreturn]] void lost(int peer, const ConnectionLost& why) const {
     const Deadline deadline = after(Milliseconds(500));
-    while (!store()->failed() && Clock::now() < deadline)
+    while (!store()->failed() && !why.unreachable && Clock::now() < deadline)
       std::this_thread::sleep_for(Milliseconds(5));
     throw_if_store_failed();
-    fail_gone(peer, why);
+    // Where hosts cannot reach each other, the store finds out which of them is cut off.
+    if (why.unreachable) fail_hangs(peer, why.what());
+    fail_gone(peer, why.what());
   }
 
-  std::unique_ptr<Transfer> post_send(int peer, uint64_t label, const void* data,
-                                      size_t bytes) override {
+  std::unique_ptr<Transfer> start_send(int peer, uint64_t label, const void* data,
+                                       size_t bytes) override {
     try {
       return std::make_unique<OneTransfer>(
           *this, peer,
           mesh_->post_send(places_[static_cast<size_t>(peer)], id_, label, data, bytes, deadline(),
                            [this] { check_group(); }));
     } catch (const ConnectionLost& e) {
-      lost(peer, e.what());
+      lost(peer, e);
     } catch (const Error& e) {
       if (e.kind() == Error::Kind::kTimeout) fail_hangs(peer, "cannot be connected to");
       throw;
     }
   }
-  std::unique_ptr<Transfer> post_receive(int peer, uint64_t label, void* data,
-                                         size_t bytes) override {
+  std::unique_ptr<Transfer> start_receive(int peer, uint64_t label, void* data,
+                                          size_t bytes) override {
     return std::make_unique<OneTransfer>(
         *this, peer,
         mesh_->post_receive(places_[static_cast<size_t>(peer)], id_, label, data, bytes));

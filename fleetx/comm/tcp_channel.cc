@@ -22,6 +22,11 @@ std::string reason() { return std::strerror(errno); }
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
+[[noreturn]] void throw_lost() {
+  if (errno == EPIPE || errno == ECONNRESET) throw ConnectionLost("closed its connection");
+  throw ConnectionLost("is not reachable: " + reason(), true);
+}
+
 msghdr message(std::span<const iovec> parts) {
   msghdr m{};
   m.msg_iov = const_cast<iovec*>(parts.data());
@@ -62,7 +67,7 @@ size_t Channel::read(std::span<const iovec> to) {
   if (n > 0) return static_cast<size_t>(n);
   if (n == 0) throw ConnectionLost("closed its connection");
   if (would_block()) return 0;
-  throw ConnectionLost("is not reachable: " + reason());
+  throw_lost();
 }
 
 size_t Channel::write(std::span<const iovec> from) {
@@ -70,8 +75,7 @@ size_t Channel::write(std::span<const iovec> from) {
   const ssize_t n = sendmsg(fd(), &m, MSG_NOSIGNAL);
   if (n >= 0) return static_cast<size_t>(n);
   if (would_block()) return 0;
-  throw ConnectionLost(errno == EPIPE || errno == ECONNRESET ? "closed its connection"
-                                                             : "is not reachable: " + reason());
+  throw_lost();
 }
 
 bool Channel::is_silent() const {
@@ -107,7 +111,8 @@ Fd connect_once(const Endpoint& endpoint, Deadline deadline, const std::function
     if (result == 0) return fd;
     errno = result;
   }
-  throw ConnectionLost(str("cannot be connected to at ", to_string(endpoint), ": ", reason()));
+  throw ConnectionLost(str("cannot be connected to at ", to_string(endpoint), ": ", reason()),
+                       errno != ECONNREFUSED && errno != ECONNRESET);
 }
 
 void write_all(Channel& channel, std::string_view bytes, Deadline deadline,

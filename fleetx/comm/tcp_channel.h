@@ -13,9 +13,12 @@
 
 namespace fleetx::comm {
 
-// The connection has ended, or the other side does not answer.
+// The connection has ended, or the other host cannot be reached: then it may as well be this one
+// that is cut off.
 struct ConnectionLost : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit ConnectionLost(const std::string& why, bool is_unreachable = false)
+      : std::runtime_error(why), unreachable(is_unreachable) {}
+  bool unreachable;
 };
 
 class Channel {

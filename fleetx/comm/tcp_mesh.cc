@@ -21,9 +21,9 @@ namespace {
 constexpr size_t kShortBytes = size_t{64} << 10;
 constexpr std::chrono::microseconds kSpin{60}, kQueueThreadSpin{15};
 // How often a sleeping thread calls its check, and looks for hosts that do not answer.
-constexpr Milliseconds kCheckPeriod{50}, kSilencePeriod{500};
+constexpr Milliseconds kCheckPeriod{50}, kSilencePeriod{200};
 // Moved for one connection before the others have their turn.
-constexpr size_t kTurnBytes = size_t{1} << 20;
+constexpr size_t kTurnBytes = size_t{256} << 10;
 constexpr uint64_t kWakeId = 0, kConnectionsId = 1;
 
 }  // namespace
@@ -63,10 +63,17 @@ void TcpMesh::watch(int fd, int action, int peer, bool out, uint32_t events) {
 
 void TcpMesh::finish(TcpRequest& request) { request.done.store(true, std::memory_order_release); }
 
-void TcpMesh::fail(TcpRequest& request, const std::string& why, bool is_mismatch) {
+void TcpMesh::fail(TcpRequest& request, const ConnectionLost& why) {
   if (request.done) return;
-  request.error = why;
-  request.is_mismatch = is_mismatch;
+  request.error = why.what();
+  request.failure =
+      why.unreachable ? TcpRequest::Failure::kUnreachable : TcpRequest::Failure::kClosed;
+  finish(request);
+}
+
+void TcpMesh::fail_mismatch(TcpRequest& request, uint64_t bytes_sent) {
+  request.error = str("sent ", bytes_sent, " bytes where ", request.header.bytes, " are expected");
+  request.failure = TcpRequest::Failure::kMismatch;
   finish(request);
 }
 
@@ -76,7 +83,7 @@ void TcpMesh::connect(int peer, Deadline deadline, const Check& check) {
   const std::scoped_lock one_at_a_time(connecting_);
   {
     const std::scoped_lock lock(mutex_);
-    if (at(peer).out || !at(peer).lost.empty()) return;
+    if (at(peer).out || at(peer).lost) return;
   }
   auto channel = connect_to_rank(at(peer).address, identity_, rank_, peer, deadline, check);
   const std::scoped_lock lock(mutex_);
@@ -94,9 +101,9 @@ void TcpMesh::accepted(int peer, std::unique_ptr<Channel> channel) {
   at(peer).in->channel = std::move(channel);
 }
 
-void TcpMesh::lose(int peer, const std::string& why) {
+void TcpMesh::lose(int peer, const ConnectionLost& why) {
   Peer& p = at(peer);
-  if (p.lost.empty()) p.lost = why;
+  if (!p.lost) p.lost = why;
   if (p.in && p.in->message) fail(*p.in->message, why);
   std::erase_if(p.early, [](const TcpRequestPtr& r) { return !r->done; });
   for (const TcpRequestPtr& r : p.expected) fail(*r, why);
@@ -108,10 +115,10 @@ void TcpMesh::lose(int peer, const std::string& why) {
 }
 
 // The peer may have sent something before it closed its side.
-void TcpMesh::lose_outgoing(int peer, const std::string& why) {
+void TcpMesh::lose_outgoing(int peer, const ConnectionLost& why) {
   Peer& p = at(peer);
   if (!p.in) return lose(peer, why);
-  if (p.lost.empty()) p.lost = why;
+  if (!p.lost) p.lost = why;
   for (const TcpRequestPtr& r : p.out->queue) fail(*r, why);
   p.out.reset();
 }
@@ -122,7 +129,7 @@ void TcpMesh::check_outgoing(int peer) {
   try {
     at(peer).out->channel->read({&part, 1});
   } catch (const ConnectionLost& e) {
-    lose_outgoing(peer, e.what());
+    lose_outgoing(peer, e);
   }
 }
 
@@ -131,7 +138,7 @@ void TcpMesh::look_for_silence() {
   next_look_ = after(kSilencePeriod);
   for (int r = 0; r < static_cast<int>(peers_.size()); ++r)
     if (at(r).out && at(r).out->channel->is_silent())
-      lose(r, "is not reachable: it acknowledges nothing");
+      lose(r, ConnectionLost("is not reachable: it acknowledges nothing", true));
 }
 
 // --- sending ------------------------------------------------------------------------------------
@@ -145,13 +152,13 @@ TcpRequestPtr TcpMesh::post_send(int peer, uint64_t group, uint64_t label, const
   request->data = const_cast<char*>(static_cast<const char*>(data));
   std::unique_lock lock(mutex_);
   Peer& p = at(peer);
-  if (!p.out && p.lost.empty()) {
+  if (!p.out && !p.lost) {
     lock.unlock();
     connect(peer, deadline, check);
     lock.lock();
   }
   if (!p.out) {
-    fail(*request, p.lost);
+    fail(*request, *p.lost);
     return request;
   }
   p.out->queue.push_back(request);
@@ -195,7 +202,7 @@ void TcpMesh::flush(int peer) {
       }
     }
   } catch (const ConnectionLost& e) {
-    return lose_outgoing(peer, e.what());
+    return lose_outgoing(peer, e);
   }
   // What is left waits for the socket: also where only its turn is over.
   blocked = blocked || !out.queue.empty();
@@ -224,17 +231,16 @@ TcpRequestPtr TcpMesh::post_receive(int peer, uint64_t group, uint64_t label, vo
     return r->header.group == group && r->header.label == label;
   });
   if (early == p.early.end()) {
-    if (p.lost.empty() || p.in)
+    if (!p.lost || p.in)
       p.expected.push_back(request);
     else
-      fail(*request, p.lost);
+      fail(*request, *p.lost);
     return request;
   }
   const TcpRequestPtr message = *early;
   p.early.erase(early);
   if (message->header.bytes != bytes) {
-    fail(*request, str("sent ", message->header.bytes, " bytes where ", bytes, " are expected"),
-         true);
+    fail_mismatch(*request, message->header.bytes);
     if (!message->done) p.early.push_back(message);  // its bytes have to go somewhere
     return request;
   }
@@ -261,9 +267,7 @@ void TcpMesh::begin_message(Peer& peer, Incoming& in) {
       in.message = request;
       return;
     }
-    fail(*request,
-         str("sent ", in.header.bytes, " bytes where ", request->header.bytes, " are expected"),
-         true);
+    fail_mismatch(*request, in.header.bytes);
   }
   auto message = std::make_shared<TcpRequest>();
   message->header = in.header;
@@ -301,7 +305,7 @@ void TcpMesh::receive(int peer) {
       if (in.message->header.bytes == 0) finish(*std::exchange(in.message, {}));
     }
   } catch (const ConnectionLost& e) {
-    lose(peer, e.what());
+    lose(peer, e);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <deque>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -32,15 +33,12 @@ struct TcpRequest {
   char* data = nullptr;
   size_t moved = 0;  // bytes; of a send, with its header
   std::atomic<bool> done = false;
-  std::string error{};             // why it failed; set before done
-  bool is_mismatch = false;        // the error is one of the program
+  enum class Failure : uint8_t { kNone, kClosed, kUnreachable, kMismatch };
+  Failure failure = Failure::kNone;  // with its reason; set before done
+  std::string error{};
   std::unique_ptr<char[]> kept{};  // data of a send that was abandoned in the middle
 };
 using TcpRequestPtr = std::shared_ptr<TcpRequest>;
-
-struct TcpTraffic {
-  std::atomic<int64_t> sent = 0, received = 0;  // bytes
-};
 
 class TcpMesh {
  public:
@@ -79,7 +77,7 @@ class TcpMesh {
     Endpoint address;
     std::unique_ptr<Outgoing> out;
     std::unique_ptr<Incoming> in;
-    std::string lost;                   // why
+    std::optional<ConnectionLost> lost;
     std::list<TcpRequestPtr> expected;  // receives whose message has not begun
     std::list<TcpRequestPtr> early;     // messages without a receive
   };
@@ -94,12 +92,13 @@ class TcpMesh {
   void begin_message(Peer& peer, Incoming& in);
   void flush(int peer);
   void check_outgoing(int peer);
-  void lose(int peer, const std::string& why);
-  void lose_outgoing(int peer, const std::string& why);
+  void lose(int peer, const ConnectionLost& why);
+  void lose_outgoing(int peer, const ConnectionLost& why);
   void look_for_silence();
   bool all_sent() const;
   static void finish(TcpRequest& request);
-  static void fail(TcpRequest& request, const std::string& why, bool is_mismatch = false);
+  static void fail(TcpRequest& request, const ConnectionLost& why);
+  static void fail_mismatch(TcpRequest& request, uint64_t bytes_sent);
   void serve();
   void wake_thread();
 

@@ -110,15 +110,15 @@ class Mpi final : public Exchange {
     return static_cast<int>(bytes);
   }
 
-  std::unique_ptr<Transfer> post_send(int peer, uint64_t label, const void* data,
-                                      size_t bytes) override {
+  std::unique_ptr<Transfer> start_send(int peer, uint64_t label, const void* data,
+                                       size_t bytes) override {
     auto t = std::make_unique<OneTransfer>(*this, peer);
     std::scoped_lock lock(mpi_mutex);
     t->check(MPI_Isend(data, count_of(bytes), MPI_BYTE, peer, tag_of(label), comm_, &t->request));
     return t;
   }
-  std::unique_ptr<Transfer> post_receive(int peer, uint64_t label, void* data,
-                                         size_t bytes) override {
+  std::unique_ptr<Transfer> start_receive(int peer, uint64_t label, void* data,
+                                          size_t bytes) override {
     auto t = std::make_unique<OneTransfer>(*this, peer);
     std::scoped_lock lock(mpi_mutex);
     t->check(MPI_Irecv(data, count_of(bytes), MPI_BYTE, peer, tag_of(label), comm_, &t->request));
