@@ -2,16 +2,16 @@
 # Installs the Debian packages that FleetX needs and that are missing. Safe to run again and again.
 #   scripts/setup.sh build   what is needed to build and run (the default)
 #   scripts/setup.sh test    and to test
-#   scripts/setup.sh ci      and for all checks: clang-format, fuzz targets, parity with PyTorch
+#   scripts/setup.sh ci      and for all checks: clang-format, fuzz targets, parity with PyTorch, benchmarks against Gloo
 set -euo pipefail
 
 build=(g++ cmake ninja-build ccache libdnnl-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev
        libcli11-dev libspdlog-dev libfmt-dev libpng-dev libturbojpeg0-dev libjpeg62-turbo-dev zlib1g-dev libssl-dev libhwloc-dev
-       libgloo-dev libopenmpi-dev libcurl4-openssl-dev libarchive-dev libyaml-cpp-dev dataset-fashion-mnist
+       libopenmpi-dev libcurl4-openssl-dev libarchive-dev libyaml-cpp-dev dataset-fashion-mnist
        pybind11-dev python3-dev python3-numpy)
 test=(libgtest-dev python3 python3-pytest openmpi-bin iproute2)
 # clang-format 14 is the pinned style; the fuzz targets need a clang that knows std::source_location.
-ci=(git clang-format-14 clang-16 libclang-rt-16-dev libomp-16-dev llvm-16 python3-torch slurm-wlm munge)
+ci=(git libgloo-dev clang-format-14 clang-16 libclang-rt-16-dev libomp-16-dev llvm-16 python3-torch slurm-wlm munge)
 
 case "${1:-build}" in
   build) packages=("${build[@]}") ;;

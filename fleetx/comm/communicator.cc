@@ -179,7 +179,13 @@ void Communicator::execute(const Call& call, int64_t number, int64_t step) {
   const Milliseconds reserve = store_ ? std::min(timeout / 4, Milliseconds(500)) : Milliseconds(0);
   try {
     throw_if_store_failed();  // a late rank must not start a call that its peers have given up
+    const Traffic before = traffic();
     perform(call, begin + timeout - reserve);
+    if (call.traffic != nullptr) {
+      const Traffic now = traffic();
+      *call.traffic = {now.bytes_sent - before.bytes_sent,
+                       now.bytes_received - before.bytes_received, now.seconds - before.seconds};
+    }
   } catch (const PeerFailure& peer) {
     fail_call(peer, call, number, step, begin);
   }

@@ -6,9 +6,10 @@
 //   Work work = comm->start(Call::all_reduce(bucket, count, f32, ReduceOp::kSum));  // asynchronous
 //   work.wait();
 //
-// All ranks of a group make the same calls in the same order. Reductions have a fixed order, rank 0
-// + rank 1 + ..., in every backend and whatever the timing: the same inputs give the same bits.
-// Halves are summed in f32 and rounded once; an average is the sum divided by the number of ranks.
+// All ranks of a group make the same calls in the same order. Reductions have a fixed order, a
+// balanced tree over the ranks (reduction_tree.h), in every backend, on any number of hosts and
+// whatever the timing: the same inputs give the same bits. Halves are summed in f32 and rounded
+// once; an average is the sum divided by the number of ranks.
 //
 // Every call has a deadline. When a rank dies or does not answer in time, all other ranks get an
 // Error that names it (kComm: gone, kTimeout: no answer). The group is broken then and must be
@@ -47,6 +48,12 @@ enum class CallKind : uint8_t {
 };
 std::string_view name_of(CallKind kind);
 
+// What a call moves over the network, on this rank.
+struct Traffic {
+  int64_t bytes_sent = 0, bytes_received = 0;
+  double seconds = 0;  // from the first byte to the last
+};
+
 // The arguments of a call. `count` is in elements; the functions below define `in` and `out`.
 struct Call {
   CallKind kind = CallKind::kBarrier;
@@ -55,9 +62,10 @@ struct Call {
   int64_t count = 0;
   DType dtype = DType::kU8;
   ReduceOp op = ReduceOp::kSum;
-  int peer = 0;             // root, or the other side of a message
-  int tag = 0;              // of a message; those of one tag arrive in order
-  Milliseconds timeout{0};  // 0: the communicator's
+  int peer = 0;                // root, or the other side of a message
+  int tag = 0;                 // of a message; those of one tag arrive in order
+  Milliseconds timeout{0};     // 0: the communicator's
+  Traffic* traffic = nullptr;  // if given, filled in when the call is done
 
   static Call all_reduce(void* data, int64_t count, DType dtype, ReduceOp op);
   // in: size() parts of `count`; out: part rank() of their reduction.
@@ -129,6 +137,10 @@ class Communicator {
   // supports that.
   virtual std::shared_ptr<void> allocate(size_t bytes);
 
+  // The traffic of all calls so far. Nothing where all ranks share memory. Not for other threads
+  // while a call runs.
+  virtual Traffic traffic() const { return {}; }
+
   // The training step, for error messages. Read when a call is made.
   void set_step(int64_t step) { step_ = step; }
 
@@ -193,8 +205,8 @@ class Communicator {
 
 struct CommOptions {
   int rank = 0, size = 1;                // in the job
-  std::shared_ptr<StoreClient> store{};  // needed by shm, gloo and hierarchical
-  std::string backend = "hierarchical";  // or shm, gloo, mpi
+  std::shared_ptr<StoreClient> store{};  // needed by shm, tcp and hierarchical
+  std::string backend = "hierarchical";  // or shm, tcp, mpi
   std::string interface {};  // address or interface between hosts; empty: the one towards the store
   std::string host_id{};     // ranks with the same id share memory; empty: detected
   Milliseconds timeout{0};   // 0: FLEETX_COMM_TIMEOUT, or 300 s

@@ -8,11 +8,11 @@
 #include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
 #include "fleetx/comm/communicator.h"
-#include "fleetx/comm/gloo.h"
 #include "fleetx/comm/hierarchical.h"
 #include "fleetx/comm/mpi.h"
 #include "fleetx/comm/shm.h"
 #include "fleetx/comm/store_wire.h"
+#include "fleetx/comm/tcp.h"
 #include "fleetx/comm/timeouts.h"
 
 namespace fleetx::comm {
@@ -54,8 +54,8 @@ std::unique_ptr<Communicator> make_communicator(CommOptions o) {
   check_arg(o.size >= 1 && o.rank >= 0 && o.rank < o.size, "comm: rank ", o.rank, " of ", o.size);
   o.timeout = timeout_or_default(o.timeout);
   if (o.backend == "mpi") return make_mpi(o);
-  check_arg(o.backend == "shm" || o.backend == "gloo" || o.backend == "hierarchical",
-            "comm: unknown backend '", o.backend, "'; known: hierarchical, shm, gloo, mpi");
+  check_arg(o.backend == "shm" || o.backend == "tcp" || o.backend == "hierarchical",
+            "comm: unknown backend '", o.backend, "'; known: hierarchical, shm, tcp, mpi");
   if (o.size == 1) return std::move(make_local(1, o.timeout)[0]);
   check_arg(o.store != nullptr, "comm: backend ", o.backend,
             " needs the rendezvous store; start the program with fleetrun");
@@ -77,16 +77,16 @@ std::unique_ptr<Communicator> make_communicator(CommOptions o) {
     if (e.peer.member.rank == o.rank) place = static_cast<int>(here.size());
     here.push_back(e.peer);
   }
-  const auto gloo = [&] {
+  const auto tcp = [&] {
     if (o.interface.empty()) o.interface = local_address_towards(o.store->options().server);
-    return make_gloo(o.rank, members, o.store, o.interface, o.timeout);
+    return make_tcp(o.rank, members, o.store, o.interface, o.timeout);
   };
-  if (o.backend == "gloo") return gloo();
+  if (o.backend == "tcp") return tcp();
   check_arg(o.backend != "shm" || hosts.size() == 1, "comm: backend shm, but the ranks are on ",
             hosts.size(), " hosts; use hierarchical");
   auto host = make_shm(place, here, files, o.store, o.timeout);
   if (hosts.size() == 1) return host;
-  return make_hierarchical(o.rank, host_of, std::move(host), gloo(), o.store, o.timeout);
+  return make_hierarchical(o.rank, host_of, std::move(host), tcp(), o.store, o.timeout);
 }
 
 }  // namespace fleetx::comm

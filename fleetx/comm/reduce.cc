@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/simd.h"
@@ -70,9 +71,9 @@ inline void reduce_range(std::array<const T*, n> in, std::array<T*, n> out, int6
   using A = Sum<T>;
 #pragma GCC ivdep
   for (int64_t i = begin; i < end; ++i) {
-    A sum = static_cast<A>(in[0][i]);
-#pragma GCC unroll 4
-    for (size_t s = 1; s < n; ++s) sum = accumulate<op>(sum, static_cast<A>(in[s][i]));
+    A sum = accumulate<op>(static_cast<A>(in[0][i]), static_cast<A>(in[1][i]));
+    if constexpr (n == 4)
+      sum = accumulate<op>(sum, accumulate<op>(static_cast<A>(in[2][i]), static_cast<A>(in[3][i])));
     if constexpr (op == ReduceOp::kAverage) sum = divide(sum, divisor);
 #pragma GCC unroll 4
     for (size_t s = 0; s < n; ++s) out[s][i] = static_cast<T>(sum);
@@ -102,62 +103,174 @@ void reduce_few(std::span<const void* const> sources, std::span<void* const> des
   vectorized([=] { reduce_range<T, op, n>(in, out, kStreams * part, count, divisor); });
 }
 
+// Reduces one block of all operands: nodes of the tree are kept in blocks on the stack.
 template <class T, ReduceOp op>
-void reduce_block(std::span<const void* const> sources, std::span<void* const> destinations,
-                  int64_t begin, int64_t count, int divisor) {
+class BlockReduction {
+ public:
   using A = Sum<T>;
-  alignas(64) A sum[kBlock];
-  const size_t n = sources.size();
-  const auto source = [&](size_t i) { return static_cast<const T*>(sources[i]) + begin; };
-  vectorized([=, out = &sum[0], first = source(0)] {
-    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<A>(first[i]);
-  });
-  for (size_t s = 1; s < n; ++s)
-    vectorized([=, out = &sum[0], next = source(s)] {
-      for (int64_t i = 0; i < count; ++i) out[i] = accumulate<op>(out[i], static_cast<A>(next[i]));
+
+  BlockReduction(std::span<const Operand> operands, int64_t begin, int64_t count)
+      : operands_(operands), begin_(begin), count_(count) {}
+
+  A* run() {
+    reduce({operands_.front().ranks.first, operands_.back().ranks.last}, 0);
+    return blocks_[0];
+  }
+
+ private:
+  // 2^20 ranks; blocks that are not needed are never touched.
+  static constexpr size_t kMaxDepth = 21;
+
+  bool next_is(RankRange node) const {
+    return next_ < operands_.size() && operands_[next_].ranks == node;
+  }
+
+  template <class Fn>
+  void with_next(const Fn& fn) {
+    const Operand& operand = operands_[next_++];
+    if (!std::is_same_v<A, T> && operand.is_sum)
+      fn(static_cast<const A*>(operand.data) + begin_);
+    else
+      fn(static_cast<const T*>(operand.data) + begin_);
+  }
+
+  void reduce(RankRange node, size_t depth) {
+    FLEETX_CHECK(depth < kMaxDepth);
+    A* const out = blocks_[depth];
+    if (next_is(node))
+      return with_next([&](auto* from) {
+        vectorized([=, n = count_] {
+          for (int64_t i = 0; i < n; ++i) out[i] = static_cast<A>(from[i]);
+        });
+      });
+    const RankRange left{node.first, middle_of(node)}, right{middle_of(node), node.last};
+    if (next_is(left) && next_ + 1 < operands_.size() && operands_[next_ + 1].ranks == right)
+      return with_next([&](auto* a) {
+        with_next([&](auto* b) {
+          vectorized([=, n = count_] {
+            for (int64_t i = 0; i < n; ++i)
+              out[i] = accumulate<op>(static_cast<A>(a[i]), static_cast<A>(b[i]));
+          });
+        });
+      });
+    reduce(left, depth);
+    if (next_is(right)) return with_next([&](auto* from) { add(out, from); });
+    reduce(right, depth + 1);
+    add(out, blocks_[depth + 1]);
+  }
+
+  template <class B>
+  void add(A* out, const B* from) {
+    vectorized([=, n = count_] {
+      for (int64_t i = 0; i < n; ++i) out[i] = accumulate<op>(out[i], static_cast<A>(from[i]));
     });
-  if constexpr (op == ReduceOp::kAverage)
-    vectorized([=, out = &sum[0]] {
-      for (int64_t i = 0; i < count; ++i) out[i] = divide(out[i], divisor);
-    });
-  for (void* destination : destinations)
-    vectorized([=, from = &sum[0], out = static_cast<T*>(destination) + begin] {
-      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(from[i]);
-    });
+  }
+
+  std::span<const Operand> operands_;
+  int64_t begin_, count_;
+  size_t next_ = 0;
+  alignas(64) A blocks_[kMaxDepth][kBlock];
+};
+
+template <class T, ReduceOp op>
+void reduce_blocks(std::span<const Operand> operands, std::span<void* const> destinations,
+                   int64_t count, int divisor) {
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t block = std::min(kBlock, count - begin);
+    BlockReduction<T, op> reduction(operands, begin, block);
+    const auto sum = reduction.run();
+    if constexpr (op == ReduceOp::kAverage)
+      vectorized([=] {
+        for (int64_t i = 0; i < block; ++i) sum[i] = divide(sum[i], divisor);
+      });
+    for (void* destination : destinations)
+      vectorized([=, out = static_cast<T*>(destination) + begin] {
+        for (int64_t i = 0; i < block; ++i) out[i] = static_cast<T>(sum[i]);
+      });
+  }
 }
 
 template <class T, ReduceOp op>
-void reduce_all(std::span<const void* const> sources, std::span<void* const> destinations,
+void reduce_all(std::span<const Operand> operands, std::span<void* const> destinations,
                 int64_t count, int divisor) {
-  if (sources.size() == 2) return reduce_few<T, op, 2>(sources, destinations, count, divisor);
-  if (sources.size() == 4 && destinations.size() == 4)
-    return reduce_few<T, op, 4>(sources, destinations, count, divisor);
-  for (int64_t begin = 0; begin < count; begin += kBlock)
-    reduce_block<T, op>(sources, destinations, begin, std::min(kBlock, count - begin), divisor);
+  const size_t n = operands.size();
+  if ((n == 2 || (n == 4 && destinations.size() == 4)) && operands.back().ranks.last == int(n)) {
+    // As many ranks as operands: all are vectors.
+    const void* sources[4];
+    for (size_t i = 0; i < n; ++i) sources[i] = operands[i].data;
+    if (n == 2) return reduce_few<T, op, 2>({sources, n}, destinations, count, divisor);
+    return reduce_few<T, op, 4>({sources, n}, destinations, count, divisor);
+  }
+  reduce_blocks<T, op>(operands, destinations, count, divisor);
 }
 
-template <class T>
-void reduce_type(ReduceOp op, std::span<const void* const> sources,
-                 std::span<void* const> destinations, int64_t count, int divisor) {
+// Calls fn with the op as a constant.
+template <class Fn>
+void with_op(ReduceOp op, const Fn& fn) {
+  using enum ReduceOp;
   switch (op) {
-    case ReduceOp::kSum: return reduce_all<T, ReduceOp::kSum>(sources, destinations, count, 1);
-    case ReduceOp::kProd: return reduce_all<T, ReduceOp::kProd>(sources, destinations, count, 1);
-    case ReduceOp::kMin: return reduce_all<T, ReduceOp::kMin>(sources, destinations, count, 1);
-    case ReduceOp::kMax: return reduce_all<T, ReduceOp::kMax>(sources, destinations, count, 1);
-    case ReduceOp::kAverage:
-      return reduce_all<T, ReduceOp::kAverage>(sources, destinations, count, divisor);
+    case kSum: return fn(std::integral_constant<ReduceOp, kSum>{});
+    case kProd: return fn(std::integral_constant<ReduceOp, kProd>{});
+    case kMin: return fn(std::integral_constant<ReduceOp, kMin>{});
+    case kMax: return fn(std::integral_constant<ReduceOp, kMax>{});
+    case kAverage: return fn(std::integral_constant<ReduceOp, kAverage>{});
   }
+}
+
+// Vectors as operands, without an allocation for few of them.
+template <class Fn>
+void with_operands(std::span<const void* const> sources, const Fn& fn) {
+  constexpr size_t kFew = 16;
+  Operand few[kFew];
+  std::vector<Operand> many(sources.size() > kFew ? sources.size() : 0);
+  Operand* const operands = many.empty() ? few : many.data();
+  for (size_t r = 0; r < sources.size(); ++r)
+    operands[r] = {sources[r], {static_cast<int>(r), static_cast<int>(r) + 1}, false};
+  fn(std::span<const Operand>(operands, sources.size()));
 }
 
 }  // namespace
 
-void reduce_vectors(DType dtype, ReduceOp op, std::span<const void* const> sources,
-                    std::span<void* const> destinations, int64_t count, int divisor) {
+void reduce_operands(DType dtype, ReduceOp op, std::span<const Operand> operands,
+                     std::span<void* const> destinations, int64_t count, int divisor) {
   if (count == 0) return;
   with_type(dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (!std::is_same_v<T, bool>)
-      reduce_type<T>(op, sources, destinations, count, divisor);
+      with_op(op, [&](auto constant) {
+        reduce_all<T, decltype(constant)::value>(operands, destinations, count, divisor);
+      });
+  });
+}
+
+void reduce_vectors(DType dtype, ReduceOp op, std::span<const void* const> sources,
+                    std::span<void* const> destinations, int64_t count, int divisor) {
+  with_operands(sources, [&](std::span<const Operand> operands) {
+    reduce_operands(dtype, op, operands, destinations, count, divisor);
+  });
+}
+
+void reduce_node(DType dtype, ReduceOp op, std::span<const void* const> sources, void* sum,
+                 int64_t count) {
+  if (count == 0) return;
+  if (op == ReduceOp::kAverage) op = ReduceOp::kSum;
+  if (sum_type(dtype) == dtype) {
+    void* const out[] = {sum};
+    return reduce_vectors(dtype, op, sources, out, count, 1);
+  }
+  with_operands(sources, [&](std::span<const Operand> operands) {
+    with_type(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (!std::is_same_v<T, Sum<T>>)
+        with_op(op, [&](auto constant) {
+          for (int64_t begin = 0; begin < count; begin += kBlock) {
+            const int64_t block = std::min(kBlock, count - begin);
+            BlockReduction<T, decltype(constant)::value> reduction(operands, begin, block);
+            copy(static_cast<Sum<T>*>(sum) + begin, reduction.run(),
+                 static_cast<size_t>(block) * sizeof(Sum<T>));
+          }
+        });
+    });
   });
 }
 
@@ -165,21 +278,6 @@ DType sum_type(DType dtype) {
   DType sum = dtype;
   with_type(dtype, [&](auto zero) { sum = DTypeOf<Sum<decltype(zero)>>::value; });
   return sum;
-}
-
-void convert(DType from_type, const void* from, DType to_type, void* to, int64_t count) {
-  with_type(from_type, [&](auto a) {
-    with_type(to_type, [&](auto b) {
-      using A = decltype(a);
-      using B = decltype(b);
-      if constexpr (std::is_same_v<Sum<A>, B> || std::is_same_v<A, Sum<B>>)
-        vectorized([=, in = static_cast<const A*>(from), out = static_cast<B*>(to)] {
-          for (int64_t i = 0; i < count; ++i) out[i] = static_cast<B>(in[i]);
-        });
-      else
-        FLEETX_CHECK(false, "from ", name_of(from_type), " to ", name_of(to_type));
-    });
-  });
 }
 
 void copy(void* to, const void* from, size_t bytes) {

@@ -225,6 +225,27 @@ Shared::Collective Shared::begin(const Call& c, Deadline deadline) {
   return {c, deadline, direct, item, direct ? std::max<int64_t>(c.count, 1) : room};
 }
 
+std::optional<HostMemory> Shared::open(const Call& c, const std::vector<size_t>& in_bytes,
+                                       const std::vector<size_t>& out_bytes, Deadline deadline) {
+  if (const auto failure = recorded(memory_.failure())) throw PeerFailure{*failure};
+  const auto own_in = in_bytes[static_cast<size_t>(rank())];
+  const auto own_out = out_bytes[static_cast<size_t>(rank())];
+  match_call(c, own_in > 0 ? locate(c.in, own_in) : 0, own_out > 0 ? locate(c.out, own_out) : 0,
+             deadline);
+  HostMemory memory;
+  bool visible = true;
+  for (int r = 0; r < size(); ++r) {
+    const auto in = descriptor(r).in, out = descriptor(r).out;
+    visible = visible && in != kNotShared && out != kNotShared;
+    if (!visible) break;
+    const auto i = static_cast<size_t>(r);
+    memory.in.push_back(in_bytes[i] > 0 ? address_of(r, in) : nullptr);
+    memory.out.push_back(out_bytes[i] > 0 ? address_of(r, out) : nullptr);
+  }
+  if (visible) return memory;
+  return std::nullopt;
+}
+
 template <class Put, class Body>
 void Shared::for_each_chunk(const Collective& s, const Put& put, const Body& body) {
   for (int64_t offset = 0; offset < s.call.count; offset += s.chunk) {

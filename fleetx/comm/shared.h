@@ -8,14 +8,24 @@
 #include "fleetx/comm/communicator.h"
 #include "fleetx/comm/reduce.h"
 #include "fleetx/comm/shared_memory.h"
+#include "fleetx/comm/slice_exchange.h"
 
 namespace fleetx::comm {
 
 class Shared : public Communicator {
+ public:
+  ~Shared() override;
+
+  // For calls that go between hosts, too. All ranks make the same call and see each other's memory
+  // until all of them call close(). The bytes that each rank brings and gets are given by rank; 0:
+  // it has no such memory. Empty, on all ranks: some memory cannot be seen; nothing is open.
+  std::optional<HostMemory> open(const Call& call, const std::vector<size_t>& in_bytes,
+                                 const std::vector<size_t>& out_bytes, Deadline deadline);
+  void close(Deadline deadline) { sync(deadline); }
+
  protected:
   Shared(int rank, std::vector<Member> members, std::shared_ptr<StoreClient> store,
          Milliseconds timeout, SharedMemory memory);
-  ~Shared() override;
 
   void perform(const Call& call, Deadline deadline) override;
   bool can_be_interrupted() const override { return true; }

@@ -229,9 +229,8 @@ ShmFiles create_shared_files() {
   return {make_memory_file("fleetx-arena"), make_memory_file("fleetx-control")};
 }
 
-std::unique_ptr<Communicator> make_shm(int rank, const std::vector<ShmPeer>& peers,
-                                       const ShmFiles& own, std::shared_ptr<StoreClient> store,
-                                       Milliseconds timeout) {
+std::unique_ptr<Shared> make_shm(int rank, const std::vector<ShmPeer>& peers, const ShmFiles& own,
+                                 std::shared_ptr<StoreClient> store, Milliseconds timeout) {
   const auto n = static_cast<int>(peers.size());
   check_arg(n <= kMaxRanks, "shm: ", n, " ranks on one host; at most ", kMaxRanks);
   std::vector<Member> members;

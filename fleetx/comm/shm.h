@@ -3,7 +3,7 @@
 // after a crash. Memory from allocate() is mapped by all of them: collectives on it are zero-copy.
 #pragma once
 
-#include "fleetx/comm/communicator.h"
+#include "fleetx/comm/shared.h"
 
 namespace fleetx::comm {
 
@@ -20,9 +20,8 @@ struct ShmPeer {
 };
 
 // `peers` are the ranks of this host; all of them call it.
-std::unique_ptr<Communicator> make_shm(int rank, const std::vector<ShmPeer>& peers,
-                                       const ShmFiles& own, std::shared_ptr<StoreClient> store,
-                                       Milliseconds timeout);
+std::unique_ptr<Shared> make_shm(int rank, const std::vector<ShmPeer>& peers, const ShmFiles& own,
+                                 std::shared_ptr<StoreClient> store, Milliseconds timeout);
 
 // Ranks with the same id can share memory.
 std::string this_host_id();

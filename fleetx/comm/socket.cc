@@ -1,6 +1,8 @@
 #include "fleetx/comm/socket.h"
 
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -103,6 +105,24 @@ Endpoint parse_endpoint(std::string_view text) {
 std::string to_string(const Endpoint& endpoint) {
   const bool v6 = endpoint.host.find(':') != std::string::npos;
   return str(v6 ? "[" : "", endpoint.host, v6 ? "]:" : ":", endpoint.port);
+}
+
+std::string address_of(const std::string& interface) {
+  if (if_nametoindex(interface.c_str()) == 0) return interface;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return interface;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(list, &freeifaddrs);
+  for (const int family : {AF_INET, AF_INET6})
+    for (const ifaddrs* a = list; a != nullptr; a = a->ifa_next) {
+      if (interface != a->ifa_name || a->ifa_addr == nullptr || a->ifa_addr->sa_family != family)
+        continue;
+      char host[NI_MAXHOST];
+      const auto size =
+          static_cast<socklen_t>(family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+      if (getnameinfo(a->ifa_addr, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0)
+        return host;
+    }
+  fail(Error::Kind::kInvalidArgument, str("interface '", interface, "' has no address"));
 }
 
 Fd listen_on(const Endpoint& endpoint) {

@@ -20,6 +20,10 @@ struct Endpoint {
 Endpoint parse_endpoint(std::string_view text);
 std::string to_string(const Endpoint& endpoint);
 
+// The address of a network interface of this machine ("eth0"); other names are returned as they
+// are.
+std::string address_of(const std::string& interface);
+
 // Port 0: the system chooses. Wildcard addresses are refused.
 Fd listen_on(const Endpoint& endpoint);
 Endpoint local_endpoint(int fd);

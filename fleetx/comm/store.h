@@ -4,7 +4,7 @@
 //
 //   StoreServer server({.listen = {"127.0.0.1", 0}, .secret = make_secret()});     // launcher
 //   StoreClient store(store_options_from_env(rank));                               // each rank
-//   auto addresses = store.gather("gloo", rank, size, my_address);
+//   auto addresses = store.gather("addresses", rank, size, my_address);
 //
 // Both sides of a connection authenticate with the job's secret by HMAC-SHA256. A gather or barrier
 // of n ranks costs 2 n messages.
@@ -101,8 +101,8 @@ class StoreClient {
   void abort(const Failure& failure);
   void ended(const Failure& end);  // as the server's
   // Reports that another rank did not answer. The store collects such reports for a moment and
-  // picks a rank that is waited for and does not wait itself. Returns the failure that it
-  // publishes.
+  // picks a rank that is waited for and does not wait itself, or else the one that most ranks
+  // report. Returns the failure that it publishes.
   Failure suspect(const Failure& failure);
   std::optional<Failure> failure() const;
   bool failed() const;  // cheap enough for a spin loop

@@ -13,6 +13,7 @@
 
 #include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
+#include "fleetx/comm/authenticate.h"
 #include "fleetx/comm/interruptible_wait.h"
 #include "fleetx/comm/store.h"
 #include "fleetx/comm/store_wire.h"
@@ -132,24 +133,10 @@ class StoreClient::Impl {
  private:
   void authenticate(Deadline deadline) {
     wire::Reader reader;
-    const Message challenge = receive(socket_.get(), reader, deadline);
-    check_file(challenge.kind == Kind::kChallenge && challenge.value.size() == wire::kNonceBytes,
-               "the server is not a FleetX store");
-    const std::string nonce = wire::random_bytes(wire::kNonceBytes);
-    const auto proof = [&](std::string_view who, std::string_view theirs, std::string_view own) {
-      return wire::prove(options_.secret, who, theirs, own, options_.job);
-    };
-    send_all(socket_.get(),
-             wire::encode({.kind = Kind::kProof,
-                           .number = options_.rank,
-                           .count = getpid(),
-                           .key = options_.host,
-                           .value = nonce + proof("client", challenge.value, nonce)}),
-             deadline);
-    const Message welcome = receive(socket_.get(), reader, deadline);
-    check_file(welcome.kind == Kind::kWelcome &&
-                   wire::same_proof(welcome.value, proof("server", nonce, challenge.value)),
-               "the server does not know the job's secret");
+    comm::authenticate(
+        {.number = options_.rank, .count = getpid(), .key = options_.host}, options_.secret,
+        options_.job, [&](const Message& m) { send_all(socket_.get(), wire::encode(m), deadline); },
+        [&] { return receive(socket_.get(), reader, deadline); });
   }
 
   uint32_t submit(Message m, Deadline deadline) {

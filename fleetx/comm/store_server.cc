@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -15,6 +16,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/log.h"
+#include "fleetx/comm/authenticate.h"
 #include "fleetx/comm/store.h"
 #include "fleetx/comm/store_wire.h"
 
@@ -35,7 +37,7 @@ constexpr uint64_t kListener = 0, kWake = 1, kFirstConnection = 2;
 struct Connection {
   Fd fd;
   wire::Reader reader;
-  std::string nonce = wire::random_bytes(wire::kNonceBytes);
+  Challenge challenge;
   std::string out;
   size_t sent = 0;
   Deadline auth_deadline = after(kAuthTimeout);
@@ -158,7 +160,7 @@ class StoreServer::Impl {
       Connection& c = connections_[id];
       c.fd = std::move(fd);
       unauthenticated_.insert(id);
-      send(id, {.kind = Kind::kChallenge, .value = c.nonce});
+      send(id, c.challenge.message());
     }
   }
 
@@ -216,13 +218,7 @@ class StoreServer::Impl {
 
   void check_proof(uint64_t id, const Message& m) {
     Connection& c = connections_.at(id);
-    check_file(m.kind == Kind::kProof && m.value.size() == wire::kNonceBytes + wire::kProofBytes,
-               "expected authentication with the job's secret");
-    const std::string_view nonce = std::string_view(m.value).substr(0, wire::kNonceBytes);
-    const std::string_view proof = std::string_view(m.value).substr(wire::kNonceBytes);
-    check_file(wire::same_proof(
-                   proof, wire::prove(options_.secret, "client", c.nonce, nonce, options_.job)),
-               "wrong secret for this job");
+    const Message welcome = c.challenge.check(m, options_.secret, options_.job);
     c.authenticated = true;
     c.rank = static_cast<int>(m.number);
     joined_.insert(c.rank);
@@ -230,8 +226,7 @@ class StoreServer::Impl {
     c.host = m.key;
     c.reader.set_max_bytes(wire::kMaxBytes);
     unauthenticated_.erase(id);
-    send(id, {.kind = Kind::kWelcome,
-              .value = wire::prove(options_.secret, "server", nonce, c.nonce, options_.job)});
+    send(id, welcome);
     if (const auto failure = this->failure()) send_failure(id, *failure);
   }
 
@@ -373,12 +368,15 @@ class StoreServer::Impl {
 
   void resolve_suspects() {
     if (suspects_.empty() || Clock::now() < suspects_due_) return;
-    Failure failed = suspects_.front();
-    for (const Failure& s : suspects_)
-      if (!waiters_.count(s.rank)) {
-        failed = s;
-        break;
-      }
+    // A rank that waits itself comes last; among the others, the one that most ranks report.
+    const auto weight = [&](const Failure& s) {
+      const auto reports = std::count_if(suspects_.begin(), suspects_.end(),
+                                         [&](const Failure& o) { return o.rank == s.rank; });
+      return std::pair(!waiters_.count(s.rank), reports);
+    };
+    const Failure failed = *std::max_element(
+        suspects_.begin(), suspects_.end(),
+        [&](const Failure& a, const Failure& b) { return weight(a) < weight(b); });
     suspects_.clear();
     publish(failed);
   }

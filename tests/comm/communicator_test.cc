@@ -1,5 +1,5 @@
 // What every backend promises. Results are compared bit for bit with a reference that sums in the
-// order of the ranks, so that backends agree with each other too.
+// order of a tree of the ranks, so that backends agree with each other too.
 #include "fleetx/comm/communicator.h"
 
 #include <gtest/gtest.h>
@@ -51,28 +51,34 @@ A product(A a, A b) {
     return a * b;
 }
 
-// The definition: in the order of the ranks, halves in f32, bytes in i32.
+template <class A>
+A combine(A a, A b, ReduceOp op) {
+  if (op == ReduceOp::kProd) return product(a, b);
+  if (op == ReduceOp::kMin) return std::min(a, b);
+  if (op == ReduceOp::kMax) return std::max(a, b);
+  return static_cast<A>(a + b);
+}
+
+// The definition: a tree over the ranks, split at the largest power of two below their number;
+// halves in f32, bytes in i32.
+template <class T, class A>
+std::vector<A> tree_sum(const int* ranks, size_t n, int64_t count, ReduceOp op, uint64_t salt) {
+  if (n == 1) {
+    const std::vector<T> v = vector_of<T>(*ranks, count, salt);
+    return std::vector<A>(v.begin(), v.end());
+  }
+  size_t half = 1;
+  while (2 * half < n) half *= 2;
+  std::vector<A> sum = tree_sum<T, A>(ranks, half, count, op, salt);
+  const std::vector<A> right = tree_sum<T, A>(ranks + half, n - half, count, op, salt);
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = combine(sum[i], right[i], op);
+  return sum;
+}
+
 template <class T>
 std::vector<T> reference(const std::vector<int>& ranks, int64_t count, ReduceOp op, uint64_t salt) {
   using A = std::conditional_t<sizeof(T) == 2, float, std::conditional_t<sizeof(T) == 1, int, T>>;
-  std::vector<A> sum(static_cast<size_t>(count));
-  for (size_t r = 0; r < ranks.size(); ++r) {
-    const std::vector<T> v = vector_of<T>(ranks[r], count, salt);
-    for (size_t i = 0; i < v.size(); ++i) {
-      const A x = static_cast<A>(v[i]);
-      A& s = sum[i];
-      if (r == 0)
-        s = x;
-      else if (op == ReduceOp::kProd)
-        s = product(s, x);
-      else if (op == ReduceOp::kMin)
-        s = std::min(s, x);
-      else if (op == ReduceOp::kMax)
-        s = std::max(s, x);
-      else
-        s = static_cast<A>(s + x);
-    }
-  }
+  const std::vector<A> sum = tree_sum<T, A>(ranks.data(), ranks.size(), count, op, salt);
   std::vector<T> out(sum.size());
   for (size_t i = 0; i < sum.size(); ++i)
     out[i] = static_cast<T>(
@@ -327,6 +333,63 @@ const RegisterRankFn different_calls("different_calls", [](Communicator& c) {
                [&] { c.all_reduce(data.data(), c.rank() == 2 ? 9 : 10, f32); });
 });
 
+// Ranks that only exchange messages see that the sizes differ.
+const RegisterRankFn different_counts("different_counts", [](Communicator& c) {
+  std::vector<float> data(10);
+  if (c.rank() == 2)
+    expect_error(Error::Kind::kInvalidArgument,
+                 {"same calls: rank ", "sent 40 bytes where 36 are expected"},
+                 [&] { c.all_reduce(data.data(), 9, f32); });
+  else
+    EXPECT_THROW(c.all_reduce(data.data(), 10, f32), Error);
+});
+
+// Collectives other than all_reduce in several chunks, some of them not full.
+const RegisterRankFn several_chunks("several_chunks", [](Communicator& c) {
+  check_moves<float>(c, 301'003);
+  check_moves<uint8_t>(c, 1'500'007);
+  check_reductions<float>(c, 1'500'007, ReduceOp::kAverage);
+  check_reductions<BFloat16>(c, 1'500'007, ReduceOp::kSum);
+});
+
+// A sender is at most 256 MB ahead of its receiver; all messages arrive.
+const RegisterRankFn many_messages("many_messages", [](Communicator& c) {
+  constexpr int kMessages = 40;
+  std::vector<char> data(10 << 20);
+  const auto count = static_cast<int64_t>(data.size());
+  if (c.rank() == 0) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < kMessages; ++i) {
+      data[data.size() / 2] = static_cast<char>(i);
+      c.send(data.data(), count, u8, 1);
+    }
+    EXPECT_GT(seconds_since(begin), 0.4);  // it had to wait for the receiver
+  } else {
+    std::this_thread::sleep_for(Milliseconds(500));
+    for (int i = 0; i < kMessages; ++i) {
+      c.recv(data.data(), count, u8, 0);
+      EXPECT_EQ(data[data.size() / 2], static_cast<char>(i));
+    }
+  }
+  c.barrier();
+});
+
+const RegisterRankFn traffic("traffic", [](Communicator& c) {
+  constexpr int64_t count = 1 << 20;
+  std::vector<float> data(count);
+  Traffic traffic;
+  Call call = Call::all_reduce(data.data(), count, f32, ReduceOp::kSum);
+  call.traffic = &traffic;
+  c.run(call);
+  // Four hosts of one rank send and receive 2 * 3/4 of the vector; of two hosts with two ranks,
+  // each rank has half of the host's 2 * 1/2.
+  const int64_t bytes = count * 4, want = c.backend() == "tcp" ? bytes / 2 * 3 : bytes / 2;
+  EXPECT_EQ(traffic.bytes_sent, want);
+  EXPECT_EQ(traffic.bytes_received, want);
+  EXPECT_GT(traffic.seconds, 0);
+  EXPECT_GE(c.traffic().bytes_sent, want);
+});
+
 // --- on every backend ---------------------------------------------------------------------------
 
 class EveryBackend : public ::testing::TestWithParam<std::string> {
@@ -347,15 +410,46 @@ TEST_P(EveryBackend, Messages) { EXPECT_TRUE(run_ranks(GetParam(), "messages"));
 TEST_P(EveryBackend, Mistakes) { EXPECT_TRUE(run_ranks(GetParam(), "mistakes")); }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryBackend,
-                         ::testing::Values("local", "shm", "gloo", "hierarchical", "hierarchical*",
+                         ::testing::Values("local", "shm", "tcp", "hierarchical", "hierarchical*",
                                            "mpi"),
                          [](const auto& info) {
                            return info.param.back() == '*' ? "interleaved" : info.param;
                          });
 
+// The ranks of hosts form all kinds of nodes of the tree: the bits are those of the definition, and
+// with that of threads of one process.
+class HostShapes : public ::testing::TestWithParam<std::vector<int>> {};
+
+TEST_P(HostShapes, SameBits) {
+  for (const char* name : {"reductions", "moves", "several_chunks"})
+    EXPECT_TRUE(run_ranks("hierarchical", name, {.hosts = GetParam()})) << name;
+}
+TEST_P(HostShapes, SameBitsInThreads) {
+  EXPECT_TRUE(run_ranks("local", "reductions", {.hosts = GetParam()}));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HostShapes,
+                         ::testing::Values(std::vector{0, 1}, std::vector{0, 1, 2},
+                                           std::vector{0, 0, 0, 1}, std::vector{0, 1, 1, 1, 0},
+                                           std::vector{0, 0, 0, 0, 1, 1},
+                                           std::vector{0, 0, 1, 1, 2, 2},
+                                           std::vector{0, 1, 2, 1, 0, 2, 1}),
+                         [](const auto& info) {
+                           std::string name = "hosts";
+                           for (const int h : info.param) name += str("_", h);
+                           return name;
+                         });
+
 TEST(Communicator, MismatchedCallsAreAnError) {
-  EXPECT_TRUE(run_ranks("local", "different_calls"));
-  EXPECT_TRUE(run_ranks("shm", "different_calls"));
+  for (const char* backend : {"local", "shm"}) EXPECT_TRUE(run_ranks(backend, "different_calls"));
+  EXPECT_TRUE(run_ranks("tcp", "different_counts"));
+}
+TEST(Communicator, BufferedMessagesAreBounded) {
+  EXPECT_TRUE(run_ranks("tcp", "many_messages", {.hosts = {0, 1}}));
+}
+TEST(Communicator, TrafficIsCounted) {
+  EXPECT_TRUE(run_ranks("tcp", "traffic"));
+  EXPECT_TRUE(run_ranks("hierarchical", "traffic"));
 }
 
 TEST(Communicator, SingleRankNeedsNoStore) {

@@ -210,7 +210,7 @@ TEST_P(Faults, AreReportedInTime) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Faults,
-    ::testing::Combine(::testing::Values("shm", "gloo", "hierarchical", "mpi"),
+    ::testing::Combine(::testing::Values("shm", "tcp", "hierarchical", "mpi"),
                        ::testing::Values("kill_before", "kill_middle", "kill_after", "stop_before",
                                          "stop_middle", "stop_after")),
     [](const auto& info) { return str(std::get<0>(info.param), "_", std::get<1>(info.param)); });
@@ -223,7 +223,7 @@ TEST_P(Interrupts, EndWaitsOnAllRanks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Interrupts,
-                         ::testing::Combine(::testing::Values("shm", "gloo", "hierarchical"),
+                         ::testing::Combine(::testing::Values("shm", "tcp", "hierarchical"),
                                             ::testing::Values("interrupted", "interrupted_posted")),
                          [](const auto& info) {
                            return str(std::get<0>(info.param), "_", std::get<1>(info.param));
@@ -233,13 +233,13 @@ TEST(LocalFaults, ErrorNamesARankThatLeft) { EXPECT_TRUE(run_ranks("local", "lea
 TEST(LocalFaults, ErrorNamesARankThatLeftShm) { EXPECT_TRUE(run_ranks("shm", "leaves")); }
 TEST(LocalFaults, TimeoutNamesTheMissingRank) { EXPECT_TRUE(run_ranks("local", "missing_call")); }
 TEST(LocalFaults, LateRankGetsTheFailure) {
-  for (const char* backend : {"shm", "gloo", "hierarchical"})
+  for (const char* backend : {"shm", "tcp", "hierarchical"})
     EXPECT_TRUE(run_ranks(backend, "late_call"));
 }
 TEST(LocalFaults, TimeoutNamesTheMissingSender) {
   EXPECT_TRUE(run_ranks("local", "no_message"));
   EXPECT_TRUE(run_ranks("shm", "no_message"));
-  EXPECT_TRUE(run_ranks("gloo", "no_message"));
+  EXPECT_TRUE(run_ranks("tcp", "no_message"));
 }
 
 }  // namespace

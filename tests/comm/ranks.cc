@@ -36,9 +36,12 @@ int run_here(const std::string& name, const std::string& who,
   return ::testing::Test::HasFailure() ? 1 : 0;
 }
 
-CommOptions options_for(const std::string& backend, int rank) {
+CommOptions options_for(const std::string& backend, int rank, const std::vector<int>& hosts) {
   CommOptions o{.rank = rank, .size = kRanks, .backend = backend};
-  if (backend.back() == '*') {
+  if (!hosts.empty()) {
+    o.size = static_cast<int>(hosts.size());
+    o.host_id = str("host ", hosts[static_cast<size_t>(rank)]);
+  } else if (backend.back() == '*') {
     o.backend.pop_back();
     o.host_id = str("host ", rank % 2);
   } else if (backend == "hierarchical") {
@@ -48,18 +51,18 @@ CommOptions options_for(const std::string& backend, int rank) {
 }
 
 pid_t start_rank(const std::string& backend, const std::string& name, int rank,
-                 const StoreOptions& store, Milliseconds timeout) {
+                 const StoreOptions& store, const RunOptions& run) {
   const pid_t parent = getpid(), child = fork();
   if (child != 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(3);
   const int code = run_here(name, str("rank ", rank), [&] {
-    CommOptions o = options_for(backend, rank);
+    CommOptions o = options_for(backend, rank, run.hosts);
     StoreOptions mine = store;
     mine.rank = rank;
     mine.host = str("h", rank);
     o.store = std::make_shared<StoreClient>(mine);
-    o.timeout = timeout;
+    o.timeout = run.timeout;
     return make_communicator(o);
   });
   _exit(code);
@@ -88,7 +91,7 @@ pid_t start_mpirun(const std::string& name, const StoreOptions& store, const Run
 }
 
 bool run_threads(const std::string& name, const RunOptions& o) {
-  auto ranks = make_local(kRanks, o.timeout);
+  auto ranks = make_local(o.hosts.empty() ? kRanks : static_cast<int>(o.hosts.size()), o.timeout);
   std::vector<std::thread> threads;
   for (auto& rank : ranks)
     threads.emplace_back([&] {
@@ -150,7 +153,8 @@ bool run_ranks(const std::string& backend, const std::string& name, const RunOpt
   if (backend == "mpi")
     pids.push_back(start_mpirun(name, store, o));
   else
-    for (int r = 0; r < kRanks; ++r) pids.push_back(start_rank(backend, name, r, store, o.timeout));
+    for (int r = 0; r < (o.hosts.empty() ? kRanks : static_cast<int>(o.hosts.size())); ++r)
+      pids.push_back(start_rank(backend, name, r, store, o));
   StoreServer server({.listen_fd = dup(listener.get()), .secret = store.secret});
   const Deadline deadline = after(o.most);
   bool good = true;

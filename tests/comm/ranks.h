@@ -1,5 +1,5 @@
 // Runs a function on every rank of a group, for each backend: threads (local), processes (shm,
-// gloo, hierarchical), or a program started by mpirun (mpi).
+// tcp, hierarchical), or a program started by mpirun (mpi).
 #pragma once
 
 #include <sys/types.h>
@@ -27,6 +27,7 @@ struct RunOptions {
   comm::Milliseconds timeout{20'000};  // of the communicators
   comm::Milliseconds most{120'000};    // of everything; then all are killed and it is a failure
   bool some_die = false;               // ranks that are killed are no failure
+  std::vector<int> hosts{};            // of each rank; empty: as the backend says, 4 ranks
 };
 
 // True where all ranks ended well; otherwise the failures are in the log of this test. `backend`

@@ -68,14 +68,16 @@ class Mpi final : public Exchange {
       owner_.fail_gone(peer_, "is lost: " + reason(code));
     }
 
+    bool done() override {
+      std::scoped_lock lock(mpi_mutex);
+      int done = 0;
+      check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+      return done != 0;
+    }
+
     void wait(Deadline deadline) override {
       for (int round = 0;; ++round) {
-        {
-          std::scoped_lock lock(mpi_mutex);
-          int done = 0;
-          check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-          if (done) return;
-        }
+        if (done()) return;
         if (round % 64 != 63) continue;
         std::this_thread::yield();
         if (owner_.store() && owner_.store()->failed()) {
@@ -97,11 +99,10 @@ class Mpi final : public Exchange {
   friend class OneTransfer;
 
   // Labels of collectives have bit 47 set. The low 27 bits of their number suffice, since few are
-  // in flight at once.
+  // in flight at once. Confirmations of messages have bit 46.
   static int tag_of(uint64_t label) {
-    const bool collective = label >> 47 & 1;
-    return collective ? static_cast<int>(1 << 30 | (label & ((1 << 27) - 1)))
-                      : static_cast<int>(label);
+    if (label >> 47 & 1) return static_cast<int>(1 << 30 | (label & ((1 << 27) - 1)));
+    return label >> 46 & 1 ? 1 << 28 : static_cast<int>(label);
   }
 
   static int count_of(size_t bytes) {
@@ -109,15 +110,15 @@ class Mpi final : public Exchange {
     return static_cast<int>(bytes);
   }
 
-  std::unique_ptr<Transfer> post_send(int peer, uint64_t label, const void* data,
-                                      size_t bytes) override {
+  std::unique_ptr<Transfer> start_send(int peer, uint64_t label, const void* data,
+                                       size_t bytes) override {
     auto t = std::make_unique<OneTransfer>(*this, peer);
     std::scoped_lock lock(mpi_mutex);
     t->check(MPI_Isend(data, count_of(bytes), MPI_BYTE, peer, tag_of(label), comm_, &t->request));
     return t;
   }
-  std::unique_ptr<Transfer> post_receive(int peer, uint64_t label, void* data,
-                                         size_t bytes) override {
+  std::unique_ptr<Transfer> start_receive(int peer, uint64_t label, void* data,
+                                          size_t bytes) override {
     auto t = std::make_unique<OneTransfer>(*this, peer);
     std::scoped_lock lock(mpi_mutex);
     t->check(MPI_Irecv(data, count_of(bytes), MPI_BYTE, peer, tag_of(label), comm_, &t->request));

@@ -1,0 +1,286 @@
+#include "fleetx/comm/slice_exchange.h"
+
+#include <algorithm>
+
+#include "fleetx/base/error.h"
+
+namespace fleetx::comm {
+namespace {
+
+// Small enough to be combined while it is in the second-level cache, large enough that the cost of
+// a message does not count.
+constexpr size_t kChunkBytes = size_t{128} << 10, kMinChunkBytes = size_t{8} << 10;
+// Of many hosts, a chunk is smaller: this bounds the memory for contributions.
+constexpr size_t kMaxScratchBytes = size_t{64} << 20;
+
+using Source = SlicePlan::Source;
+
+void wait_all(std::vector<std::unique_ptr<Transfer>>& transfers, Deadline deadline) {
+  for (const auto& t : transfers) t->wait(deadline);
+  transfers.clear();
+}
+
+template <class T>
+T& in_ring(std::vector<T>& ring, int64_t k) {
+  return ring[static_cast<size_t>(k) % ring.size()];
+}
+
+}  // namespace
+
+SliceExchange::SliceExchange(Messenger& messenger, int rank, const HostLayout& layout,
+                             const HostMemory& memory, const Call& call, Labels labels,
+                             std::vector<char>& scratch)
+    : messenger_(messenger),
+      rank_(rank),
+      host_(layout.host_of(rank)),
+      layout_(layout),
+      memory_(memory),
+      call_(call),
+      labels_(labels),
+      scratch_(scratch),
+      item_(size_of(call.dtype)) {
+  find_nodes();
+}
+
+// A sum in a wider type may be longer than the vectors it replaces; then those are sent.
+void SliceExchange::find_nodes() {
+  std::vector<RankRange> found;
+  collect_uniform_nodes(
+      {0, layout_.size()}, [&](int r) { return layout_.host_of(r); }, found);
+  const size_t sum_item = size_of(sum_type(call_.dtype));
+  for (const RankRange& node : found) {
+    const int host = layout_.host_of(node.first);
+    const bool is_sum = node.count() > 1 && sum_item < static_cast<size_t>(node.count()) * item_;
+    if (is_sum) {
+      nodes_.push_back({node, host, true, sum_item});
+    } else {
+      for (int r = node.first; r < node.last; ++r)
+        nodes_.push_back({{r, r + 1}, host, false, item_});
+    }
+  }
+  for (const Node& node : nodes_) {
+    if (node.host != host_) foreign_items_ += node.item;
+    if (node.host == host_ && node.is_sum) own_sum_items_ += node.item;
+  }
+}
+
+size_t SliceExchange::whole_bytes() const {
+  size_t items = 0;  // of all hosts, so that all ranks decide alike
+  for (const Node& node : nodes_) items += node.item;
+  return static_cast<size_t>(call_.count) * items;
+}
+
+// Sends the nodes of this host. `sums` is memory for those that must be computed.
+void SliceExchange::send_nodes(int to, int64_t begin, int64_t count, char* sums, Transfers& sends) {
+  std::vector<const void*> vectors;
+  for (const Node& node : nodes_) {
+    if (node.host != host_) continue;
+    const size_t bytes = static_cast<size_t>(count) * node.item;
+    const void* data = in(node.ranks.first, begin);
+    if (node.is_sum) {
+      vectors.clear();
+      for (int r = node.ranks.first; r < node.ranks.last; ++r) vectors.push_back(in(r, begin));
+      reduce_node(call_.dtype, call_.op, vectors, sums, count);
+      data = sums;
+      sums += bytes;
+    }
+    sends.push_back(messenger_.post_send(to, labels_.contribution, data, bytes));
+  }
+}
+
+// Combines this host's vectors with the nodes of the others, consecutive at `received`.
+void SliceExchange::reduce_nodes(int64_t begin, int64_t count, const char* received,
+                                 std::span<void* const> destinations) {
+  std::vector<Operand> operands;
+  for (const Node& node : nodes_) {
+    if (node.host == host_) {
+      for (int r = node.ranks.first; r < node.ranks.last; ++r)
+        operands.push_back({in(r, begin), {r, r + 1}, false});
+      continue;
+    }
+    operands.push_back({received, node.ranks, node.is_sum});
+    received += static_cast<size_t>(count) * node.item;
+  }
+  reduce_operands(call_.dtype, call_.op, operands, destinations, count, layout_.size());
+}
+
+void SliceExchange::reduce_whole(Deadline deadline) {
+  if (layout_.place_of(rank_) != 0) return;
+  const auto count = static_cast<size_t>(call_.count);
+  scratch_.resize(std::max(scratch_.size(), count * (foreign_items_ + own_sum_items_)));
+  Transfers receives, sends;
+  char* to = scratch_.data();
+  for (const Node& node : nodes_) {
+    if (node.host == host_) continue;
+    receives.push_back(messenger_.post_receive(layout_.leader_of(node.host), labels_.contribution,
+                                               to, count * node.item));
+    to += count * node.item;
+  }
+  for (int h = 1; h < layout_.hosts(); ++h)  // every host begins with its neighbour
+    send_nodes(layout_.leader_of((host_ + h) % layout_.hosts()), 0, call_.count, to, sends);
+  wait_all(receives, deadline);
+  wait_all(sends, deadline);  // the result may take the place of what is sent
+  std::vector<void*> destinations(memory_.out.begin(), memory_.out.end());
+  reduce_nodes(0, call_.count, scratch_.data(), destinations);
+}
+
+void SliceExchange::prepare(const SlicePlan& plan) {
+  plan_ = &plan;
+  contributes_ =
+      plan.source == Source::kAllRanks || (plan.source == Source::kRoot && is_here(plan.root));
+  std::vector<bool> host_wants(static_cast<size_t>(layout_.hosts()));
+  for (int r = 0; r < layout_.size(); ++r) {
+    if (!plan.wanted[static_cast<size_t>(r)]) continue;
+    host_wants[static_cast<size_t>(layout_.host_of(r))] = true;
+    if (is_here(r)) writes_foreign_.push_back(r);
+  }
+  int64_t longest = 0;
+  for (const Slice& slice : plan.slices) {
+    longest = std::max(longest, slice.count);
+    if (slice.owner == rank_)
+      own_ = &slice;
+    else if (!is_here(slice.owner) && layout_.partner_of(slice.owner, host_) == rank_)
+      foreign_.push_back(&slice);
+  }
+  // Every rank begins with the one behind it, so that not all send to the same one.
+  std::sort(foreign_.begin(), foreign_.end(), [&](const Slice* a, const Slice* b) {
+    const auto distance = [&](const Slice* s) {
+      return (s->owner - rank_ + layout_.size()) % layout_.size();
+    };
+    return distance(a) < distance(b);
+  });
+  for (int h = 1; own_ != nullptr && h < layout_.hosts(); ++h) {
+    const int host = (host_ + h) % layout_.hosts();
+    if (host_wants[static_cast<size_t>(host)]) readers_.push_back(layout_.partner_of(rank_, host));
+  }
+  writes_own_ = writes_foreign_;
+  if (plan.owner_keeps && own_ != nullptr && writes_own_.empty()) writes_own_ = {rank_};
+  // The own memory first: it is what is received into and sent from.
+  std::stable_partition(writes_own_.begin(), writes_own_.end(), [&](int r) { return r == rank_; });
+  std::stable_partition(writes_foreign_.begin(), writes_foreign_.end(),
+                        [&](int r) { return r == rank_; });
+
+  // All ranks must choose the same chunk.
+  size_t items = 0;
+  for (const Node& node : nodes_) items += node.item;
+  const size_t most = kMaxScratchBytes / (static_cast<size_t>(kSlots) * items) * item_;
+  const size_t bytes = std::max(kMinChunkBytes, std::min(kChunkBytes, most));
+  chunk_ = std::min<int64_t>(static_cast<int64_t>(bytes / item_), std::max<int64_t>(longest, 1));
+  chunks_ = (longest + chunk_ - 1) / chunk_;
+  const auto elements = static_cast<size_t>(chunk_);
+  const bool reduces = plan.source == Source::kAllRanks;
+  send_offset_ = reduces && own_ != nullptr ? elements * foreign_items_ : 0;
+  result_offset_ =
+      send_offset_ + (reduces ? elements * own_sum_items_ * foreign_.size() : size_t{0});
+  slot_bytes_ = result_offset_ + (reduces && writes_own_.empty() ? elements * item_ : size_t{0});
+  slot_bytes_ = (slot_bytes_ + 63) / 64 * 64;
+  scratch_.resize(std::max(scratch_.size(), slot_bytes_ * size_t{kSlots}));
+  contributions_.resize(size_t{kSlots});
+  sends_.resize(size_t{kSlots});
+  results_.resize(size_t{kDeliverLag} + 1);
+}
+
+void SliceExchange::run(const SlicePlan& plan, Deadline deadline) {
+  prepare(plan);
+  const int64_t lag = plan.source == Source::kOwner ? 0 : kCombineLag;
+  for (int64_t step = 0; step < chunks_ + kDeliverLag; ++step) {
+    // What was sent kSlots steps before may still be in memory that is used again now.
+    wait_all(in_ring(sends_, step), deadline);
+    if (step < chunks_) post_chunk(step, deadline);
+    if (step >= lag && step - lag < chunks_) combine_chunk(step - lag, deadline);
+    if (step >= kDeliverLag) deliver_chunk(step - kDeliverLag, deadline);
+  }
+  for (Transfers& sends : sends_) wait_all(sends, deadline);
+}
+
+void SliceExchange::receive_nodes(const Slice& slice, int64_t k) {
+  Transfers& receives = in_ring(contributions_, k);
+  const auto count = static_cast<size_t>(count_of(slice, k));
+  char* to = slot(k);
+  for (const Node& node : nodes_) {
+    if (node.host == host_) continue;
+    receives.push_back(messenger_.post_receive(layout_.partner_of(rank_, node.host),
+                                               labels_.contribution, to, count * node.item));
+    to += count * node.item;
+  }
+}
+
+void SliceExchange::post_chunk(int64_t k, Deadline deadline) {
+  const int64_t at = k * chunk_;
+  if (own_ != nullptr && count_of(*own_, k) > 0) {
+    if (plan_->source == Source::kAllRanks) receive_nodes(*own_, k);
+    if (plan_->source == Source::kRoot)
+      in_ring(contributions_, k)
+          .push_back(messenger_.post_receive(
+              layout_.partner_of(rank_, layout_.host_of(plan_->root)), labels_.contribution,
+              out(writes_own_[0], own_->out_begin + at),
+              static_cast<size_t>(count_of(*own_, k)) * item_));
+  }
+  char* sums = slot(k) + send_offset_;
+  for (const Slice* slice : foreign_) {
+    const int64_t count = count_of(*slice, k);
+    const size_t bytes = static_cast<size_t>(count) * item_;
+    if (count == 0) continue;
+    if (!writes_foreign_.empty())
+      in_ring(results_, k)
+          .push_back(messenger_.post_receive(
+              slice->owner, labels_.result, out(writes_foreign_[0], slice->out_begin + at), bytes));
+    if (!contributes_) continue;
+    if (plan_->source == Source::kAllRanks) {
+      send_nodes(slice->owner, slice->in_begin + at, count, sums, in_ring(sends_, k));
+      sums += static_cast<size_t>(chunk_) * own_sum_items_;
+      continue;
+    }
+    // The receivers of a broadcast send nothing that would show how far they are.
+    if (k >= kCombineLag)
+      messenger_.post_receive(slice->owner, labels_.contribution, nullptr, 0)->wait(deadline);
+    in_ring(sends_, k).push_back(messenger_.post_send(
+        slice->owner, labels_.contribution, in(plan_->root, slice->in_begin + at), bytes));
+  }
+}
+
+// Copies what lies at `result` to the other ranks of this host that want it.
+void SliceExchange::distribute(int64_t begin, size_t bytes, const char* result) {
+  for (const int r : writes_foreign_) copy(out(r, begin), result, bytes);
+}
+
+void SliceExchange::combine_chunk(int64_t k, Deadline deadline) {
+  if (own_ == nullptr || count_of(*own_, k) == 0) return;
+  const int64_t at = k * chunk_, count = count_of(*own_, k);
+  const size_t bytes = static_cast<size_t>(count) * item_;
+  Transfers& sends = in_ring(sends_, k + (plan_->source == Source::kOwner ? 0 : kCombineLag));
+  wait_all(in_ring(contributions_, k), deadline);
+  const char* result = nullptr;
+  if (plan_->source == Source::kOwner) {
+    result = in(rank_, own_->in_begin + at);
+    distribute(own_->out_begin + at, bytes, result);
+  } else if (plan_->source == Source::kRoot) {
+    result = out(writes_own_[0], own_->out_begin + at);
+    distribute(own_->out_begin + at, bytes, result);
+    if (k + kCombineLag < (own_->count + chunk_ - 1) / chunk_)
+      sends.push_back(messenger_.post_send(layout_.partner_of(rank_, layout_.host_of(plan_->root)),
+                                           labels_.contribution, nullptr, 0));
+  } else {
+    std::vector<void*> destinations;
+    for (const int r : writes_own_) destinations.push_back(out(r, own_->out_begin + at));
+    if (destinations.empty()) destinations.push_back(slot(k) + result_offset_);
+    reduce_nodes(own_->in_begin + at, count, slot(k), destinations);
+    result = static_cast<const char*>(destinations[0]);
+  }
+  for (const int reader : readers_)
+    sends.push_back(messenger_.post_send(reader, labels_.result, result, bytes));
+}
+
+void SliceExchange::deliver_chunk(int64_t k, Deadline deadline) {
+  Transfers& results = in_ring(results_, k);
+  if (results.empty()) return;
+  wait_all(results, deadline);
+  if (writes_foreign_.size() == 1) return;
+  for (const Slice* slice : foreign_) {
+    const int64_t begin = slice->out_begin + k * chunk_;
+    const auto bytes = static_cast<size_t>(count_of(*slice, k)) * item_;
+    if (bytes > 0) distribute(begin, bytes, out(writes_foreign_[0], begin));
+  }
+}
+
+}  // namespace fleetx::comm

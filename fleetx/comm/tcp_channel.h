@@ -1,0 +1,57 @@
+// A connection between two ranks: a stream of bytes that never blocks.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "fleetx/comm/socket.h"
+
+namespace fleetx::comm {
+
+// The connection has ended, or the other host cannot be reached: then it may as well be this one
+// that is cut off.
+struct ConnectionLost : std::runtime_error {
+  explicit ConnectionLost(const std::string& why, bool is_unreachable = false)
+      : std::runtime_error(why), unreachable(is_unreachable) {}
+  bool unreachable;
+};
+
+class Channel {
+ public:
+  virtual ~Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  int fd() const { return fd_.get(); }
+  // How many bytes were moved; 0: none at the moment. Throws ConnectionLost.
+  virtual size_t read(std::span<const iovec> to);
+  virtual size_t write(std::span<const iovec> from);
+  // Whether the host of the other side has not acknowledged anything for some seconds. A rank that
+  // computes and does not read is no such case: its kernel answers.
+  bool is_silent() const;
+
+  static std::unique_ptr<Channel> over(Fd socket);
+
+ protected:
+  explicit Channel(Fd fd) : fd_(std::move(fd)) {}
+
+ private:
+  Fd fd_;
+};
+
+// Connects. `check` is called while it waits, and may throw. A closed port is ConnectionLost:
+// ranks listen before they tell their address.
+Fd connect_once(const Endpoint& endpoint, Deadline deadline, const std::function<void()>& check);
+
+// Whole messages before a channel belongs to an event loop: wait until something can be moved.
+void write_all(Channel& channel, std::string_view bytes, Deadline deadline,
+               const std::function<void()>& check);
+void read_some(Channel& channel, std::string& bytes, size_t most, Deadline deadline,
+               const std::function<void()>& check);
+
+}  // namespace fleetx::comm

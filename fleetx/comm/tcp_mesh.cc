@@ -1,0 +1,451 @@
+#include "fleetx/comm/tcp_mesh.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "fleetx/base/error.h"
+#include "fleetx/comm/call_queue.h"
+#include "fleetx/comm/interruptible_wait.h"
+#include "fleetx/comm/reduce.h"
+
+namespace fleetx::comm {
+namespace {
+
+// A blocking wake-up costs some 40 us: whoever waits for a short message looks this long before it
+// sleeps, and gives up its core in between. A thread beside the computation looks less.
+constexpr size_t kShortBytes = size_t{64} << 10;
+constexpr std::chrono::microseconds kSpin{60}, kQueueThreadSpin{15};
+// How often a sleeping thread calls its check, and looks for hosts that do not answer.
+constexpr Milliseconds kCheckPeriod{50}, kSilencePeriod{200};
+// Moved for one connection before the others have their turn.
+constexpr size_t kTurnBytes = size_t{256} << 10;
+constexpr uint64_t kWakeId = 0, kConnectionsId = 1;
+
+}  // namespace
+
+TcpMesh::TcpMesh(int rank, Fd listener, std::vector<Endpoint> addresses, TcpIdentity identity)
+    : rank_(rank),
+      identity_(std::move(identity)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      thread_epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      acceptor_(std::move(listener), thread_epoll_.get(), identity_, rank,
+                static_cast<int>(addresses.size()),
+                [this](int peer, std::unique_ptr<Channel> channel) {
+                  accepted(peer, std::move(channel));
+                }),
+      peers_(addresses.size()) {
+  for (size_t r = 0; r < addresses.size(); ++r) peers_[r].address = std::move(addresses[r]);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kWakeId;
+  epoll_ctl(thread_epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
+  thread_ = std::thread([this] { serve(); });
+}
+
+TcpMesh::~TcpMesh() {
+  stop_ = true;
+  wake_thread();
+  thread_.join();
+}
+
+void TcpMesh::watch(int fd, int action, int peer, bool out, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = static_cast<uint64_t>(peer) << 1 | (out ? 1 : 0);
+  FLEETX_CHECK(epoll_ctl(epoll_.get(), action, fd, &event) == 0, "epoll_ctl: errno ", errno);
+}
+
+void TcpMesh::finish(TcpRequest& request) { request.done.store(true, std::memory_order_release); }
+
+void TcpMesh::fail(TcpRequest& request, const ConnectionLost& why) {
+  if (request.done) return;
+  request.error = why.what();
+  request.failure =
+      why.unreachable ? TcpRequest::Failure::kUnreachable : TcpRequest::Failure::kClosed;
+  finish(request);
+}
+
+void TcpMesh::fail_mismatch(TcpRequest& request, uint64_t bytes_sent) {
+  request.error = str("sent ", bytes_sent, " bytes where ", request.header.bytes, " are expected");
+  request.failure = TcpRequest::Failure::kMismatch;
+  finish(request);
+}
+
+// --- connections --------------------------------------------------------------------------------
+
+void TcpMesh::connect(int peer, Deadline deadline, const Check& check) {
+  const std::scoped_lock one_at_a_time(connecting_);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (at(peer).out || at(peer).lost) return;
+  }
+  auto channel = connect_to_rank(at(peer).address, identity_, rank_, peer, deadline, check);
+  const std::scoped_lock lock(mutex_);
+  // What can be read from it is its end.
+  watch(channel->fd(), EPOLL_CTL_ADD, peer, true, EPOLLIN);
+  at(peer).out = std::make_unique<Outgoing>();
+  at(peer).out->channel = std::move(channel);
+}
+
+void TcpMesh::accepted(int peer, std::unique_ptr<Channel> channel) {
+  const std::scoped_lock lock(mutex_);
+  if (at(peer).in) return;  // closes the second one
+  watch(channel->fd(), EPOLL_CTL_ADD, peer, false, EPOLLIN);
+  at(peer).in = std::make_unique<Incoming>();
+  at(peer).in->channel = std::move(channel);
+}
+
+void TcpMesh::lose(int peer, const ConnectionLost& why) {
+  Peer& p = at(peer);
+  if (!p.lost) p.lost = why;
+  if (p.in && p.in->message) fail(*p.in->message, why);
+  std::erase_if(p.early, [](const TcpRequestPtr& r) { return !r->done; });
+  for (const TcpRequestPtr& r : p.expected) fail(*r, why);
+  p.expected.clear();
+  p.in.reset();
+  if (!p.out) return;
+  for (const TcpRequestPtr& r : p.out->queue) fail(*r, why);
+  p.out.reset();
+}
+
+// The peer may have sent something before it closed its side.
+void TcpMesh::lose_outgoing(int peer, const ConnectionLost& why) {
+  Peer& p = at(peer);
+  if (!p.in) return lose(peer, why);
+  if (!p.lost) p.lost = why;
+  for (const TcpRequestPtr& r : p.out->queue) fail(*r, why);
+  p.out.reset();
+}
+
+void TcpMesh::check_outgoing(int peer) {
+  char byte = 0;
+  const iovec part{&byte, 1};
+  try {
+    at(peer).out->channel->read({&part, 1});
+  } catch (const ConnectionLost& e) {
+    lose_outgoing(peer, e);
+  }
+}
+
+void TcpMesh::look_for_silence() {
+  if (Clock::now() < next_look_) return;
+  next_look_ = after(kSilencePeriod);
+  for (int r = 0; r < static_cast<int>(peers_.size()); ++r)
+    if (at(r).out && at(r).out->channel->is_silent())
+      lose(r, ConnectionLost("is not reachable: it acknowledges nothing", true));
+}
+
+// --- sending ------------------------------------------------------------------------------------
+
+TcpRequestPtr TcpMesh::post_send(int peer, uint64_t group, uint64_t label, const void* data,
+                                 size_t bytes, Deadline deadline, const Check& check) {
+  auto request = std::make_shared<TcpRequest>();
+  request->peer = peer;
+  request->sends = true;
+  request->header = {group, label, bytes};
+  request->data = const_cast<char*>(static_cast<const char*>(data));
+  std::unique_lock lock(mutex_);
+  Peer& p = at(peer);
+  if (!p.out && !p.lost) {
+    lock.unlock();
+    connect(peer, deadline, check);
+    lock.lock();
+  }
+  if (!p.out) {
+    fail(*request, *p.lost);
+    return request;
+  }
+  p.out->queue.push_back(request);
+  if (!p.out->blocked) flush(peer);
+  return request;
+}
+
+// Writes what the socket takes.
+void TcpMesh::flush(int peer) {
+  Outgoing& out = *at(peer).out;
+  bool blocked = false;
+  try {
+    for (size_t moved = 0; !out.queue.empty() && moved < kTurnBytes;) {
+      std::array<iovec, 16> parts;
+      size_t count = 0;
+      for (const TcpRequestPtr& r : out.queue) {
+        if (count + 2 > parts.size()) break;
+        const size_t in_header = std::min(r->moved, sizeof r->header);
+        if (in_header < sizeof r->header)
+          parts[count++] = {reinterpret_cast<char*>(&r->header) + in_header,
+                            sizeof r->header - in_header};
+        const size_t in_data = r->moved - in_header;
+        if (in_data < r->header.bytes)
+          parts[count++] = {r->data + in_data, r->header.bytes - in_data};
+      }
+      size_t n = out.channel->write({parts.data(), count});
+      if (n == 0) {
+        blocked = true;
+        break;
+      }
+      moved += n;
+      while (n > 0) {
+        TcpRequest& r = *out.queue.front();
+        const size_t rest = sizeof r.header + r.header.bytes - r.moved;
+        const size_t now = std::min(n, rest);
+        r.moved += now;
+        n -= now;
+        if (now < rest) break;
+        finish(r);
+        out.queue.pop_front();
+      }
+    }
+  } catch (const ConnectionLost& e) {
+    return lose_outgoing(peer, e);
+  }
+  // What is left waits for the socket: also where only its turn is over.
+  blocked = blocked || !out.queue.empty();
+  if (blocked == out.blocked) return;
+  out.blocked = blocked;
+  watch(out.channel->fd(), EPOLL_CTL_MOD, peer, true,
+        EPOLLIN | (blocked ? uint32_t{EPOLLOUT} : 0u));
+}
+
+bool TcpMesh::all_sent() const {
+  return std::none_of(peers_.begin(), peers_.end(),
+                      [](const Peer& p) { return p.out && !p.out->queue.empty(); });
+}
+
+// --- receiving ----------------------------------------------------------------------------------
+
+TcpRequestPtr TcpMesh::post_receive(int peer, uint64_t group, uint64_t label, void* data,
+                                    size_t bytes) {
+  auto request = std::make_shared<TcpRequest>();
+  request->peer = peer;
+  request->header = {group, label, bytes};
+  request->data = static_cast<char*>(data);
+  const std::scoped_lock lock(mutex_);
+  Peer& p = at(peer);
+  const auto early = std::find_if(p.early.begin(), p.early.end(), [&](const TcpRequestPtr& r) {
+    return r->header.group == group && r->header.label == label;
+  });
+  if (early == p.early.end()) {
+    if (!p.lost || p.in)
+      p.expected.push_back(request);
+    else
+      fail(*request, *p.lost);
+    return request;
+  }
+  const TcpRequestPtr message = *early;
+  p.early.erase(early);
+  if (message->header.bytes != bytes) {
+    fail_mismatch(*request, message->header.bytes);
+    if (!message->done) p.early.push_back(message);  // its bytes have to go somewhere
+    return request;
+  }
+  copy(request->data, message->data, message->moved);
+  request->moved = message->moved;
+  if (message->done)
+    finish(*request);
+  else
+    p.in->message = request;  // the rest goes straight to its place
+  return request;
+}
+
+// A header has come: finds the place of its message.
+void TcpMesh::begin_message(Peer& peer, Incoming& in) {
+  in.header_bytes = 0;
+  const auto expected =
+      std::find_if(peer.expected.begin(), peer.expected.end(), [&](const TcpRequestPtr& r) {
+        return r->header.group == in.header.group && r->header.label == in.header.label;
+      });
+  if (expected != peer.expected.end()) {
+    const TcpRequestPtr request = *expected;
+    peer.expected.erase(expected);
+    if (request->header.bytes == in.header.bytes) {
+      in.message = request;
+      return;
+    }
+    fail_mismatch(*request, in.header.bytes);
+  }
+  auto message = std::make_shared<TcpRequest>();
+  message->header = in.header;
+  message->kept.reset(new char[in.header.bytes]);
+  message->data = message->kept.get();
+  peer.early.push_back(message);
+  in.message = message;
+}
+
+void TcpMesh::receive(int peer) {
+  Peer& p = at(peer);
+  Incoming& in = *p.in;
+  try {
+    for (size_t moved = 0; moved < kTurnBytes;) {
+      // The rest of a message, and the header of the next one.
+      std::array<iovec, 2> parts;
+      size_t count = 0;
+      if (in.message && in.message->moved < in.message->header.bytes)
+        parts[count++] = {in.message->data + in.message->moved,
+                          in.message->header.bytes - in.message->moved};
+      parts[count++] = {reinterpret_cast<char*>(&in.header) + in.header_bytes,
+                        sizeof in.header - in.header_bytes};
+      size_t n = in.channel->read({parts.data(), count});
+      if (n == 0) return;
+      moved += n;
+      if (in.message) {
+        const size_t now = std::min(n, in.message->header.bytes - in.message->moved);
+        in.message->moved += now;
+        n -= now;
+        if (in.message->moved == in.message->header.bytes) finish(*std::exchange(in.message, {}));
+      }
+      in.header_bytes += n;
+      if (in.header_bytes < sizeof in.header) continue;
+      begin_message(p, in);
+      if (in.message->header.bytes == 0) finish(*std::exchange(in.message, {}));
+    }
+  } catch (const ConnectionLost& e) {
+    lose(peer, e);
+  }
+}
+
+// --- progress -----------------------------------------------------------------------------------
+
+// Waits for events, without the lock, and handles them. False: there were none.
+bool TcpMesh::drive(std::unique_lock<std::mutex>& lock, int timeout_ms) {
+  std::array<epoll_event, 64> events;
+  if (timeout_ms > 0) {
+    driving_ = true;
+    lock.unlock();
+  }
+  const int n =
+      epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
+  if (timeout_ms > 0) {
+    lock.lock();
+    driving_ = false;
+  }
+  for (int i = 0; i < n; ++i) {
+    const epoll_event& event = events[static_cast<size_t>(i)];
+    const auto peer = static_cast<int>(event.data.u64 >> 1);
+    const bool out = event.data.u64 & 1;
+    if (out && at(peer).out && event.events & EPOLLOUT) flush(peer);
+    if (out && at(peer).out && event.events & ~uint32_t{EPOLLOUT}) check_outgoing(peer);
+    if (!out && at(peer).in) receive(peer);
+  }
+  if (n > 0 && waiting_ > 1) changed_.notify_all();
+  return n > 0;
+}
+
+bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& check) {
+  const auto done = [&] { return request.done.load(std::memory_order_acquire); };
+  if (done()) return true;
+  std::unique_lock lock(mutex_);
+  ++waiting_;
+  struct Leave {
+    TcpMesh& mesh;
+    std::unique_lock<std::mutex>& lock;
+    ~Leave() {
+      if (!lock.owns_lock()) lock.lock();
+      // Another one has to drive now.
+      if (--mesh.waiting_ > 0) mesh.changed_.notify_all();
+      if (mesh.waiting_ == 0 && mesh.background_) mesh.wake_thread();
+    }
+  } leave{*this, lock};
+  const auto spin = CallQueue::on_thread() ? kQueueThreadSpin : kSpin;
+  Deadline spin_end = request.header.bytes <= kShortBytes ? Clock::now() + spin : Deadline{};
+  Deadline next_check = after(kCheckPeriod);
+  while (!done()) {
+    if (driving_) {
+      changed_.wait_for(lock, kCheckPeriod, [&] { return done() || !driving_; });
+    } else if (spin_end > Clock::now()) {
+      if (drive(lock, 0)) continue;
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    } else {
+      const Milliseconds period = interruptible() ? kInterruptPeriod : kCheckPeriod;
+      drive(lock, std::max(1, left_ms(std::min(deadline, after(period)))));
+    }
+    const auto now = Clock::now();
+    if (done() || now < next_check) continue;
+    next_check = now + kCheckPeriod;
+    look_for_silence();
+    if (done()) break;
+    if (now >= deadline) return false;
+    lock.unlock();
+    check();
+    lock.lock();
+  }
+  return true;
+}
+
+void TcpMesh::abandon(const TcpRequestPtr& request) {
+  if (request->done.load(std::memory_order_acquire)) return;
+  const std::scoped_lock lock(mutex_);
+  if (request->done) return;
+  Peer& p = at(request->peer);
+  TcpRequest& r = *request;
+  if (!r.sends) {
+    std::erase(p.expected, request);
+    // The rest of a message whose receiver has gone has to be read nevertheless.
+    if (!p.in || p.in->message != request) return;
+    r.kept.reset(new char[r.header.bytes]);
+    r.data = r.kept.get();
+    return;
+  }
+  if (!p.out) return;
+  if (r.moved == 0) {
+    std::erase(p.out->queue, request);
+    return;
+  }
+  r.kept.reset(new char[r.header.bytes]);
+  std::memcpy(r.kept.get(), r.data, r.header.bytes);
+  r.data = r.kept.get();
+}
+
+void TcpMesh::send_in_background() {
+  const std::scoped_lock lock(mutex_);
+  if (background_ || all_sent()) return;
+  background_ = true;
+  if (waiting_ == 0) wake_thread();
+}
+
+void TcpMesh::wake_thread() {
+  const uint64_t one = 1;
+  if (write(wake_.get(), &one, sizeof one) < 0) return;  // full: it will wake up
+}
+
+void TcpMesh::serve() {
+  bool drives = false;  // whether epoll_ is watched by this thread
+  while (!stop_) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (background_ && all_sent()) background_ = false;
+      if (drives != (background_ && waiting_ == 0)) {
+        drives = !drives;
+        epoll_event event{};
+        event.events = EPOLLIN;
+        event.data.u64 = kConnectionsId;
+        epoll_ctl(thread_epoll_.get(), drives ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, epoll_.get(),
+                  &event);
+      }
+    }
+    std::array<epoll_event, 16> events;
+    const int n = epoll_wait(thread_epoll_.get(), events.data(), static_cast<int>(events.size()),
+                             std::max(1, left_ms(acceptor_.drop_late())));
+    for (int i = 0; i < n; ++i) {
+      const uint64_t id = events[static_cast<size_t>(i)].data.u64;
+      if (id == kWakeId) {
+        uint64_t count = 0;
+        if (read(wake_.get(), &count, sizeof count) < 0) continue;
+      } else if (id == kConnectionsId) {
+        std::unique_lock lock(mutex_);
+        if (waiting_ == 0) drive(lock, 0);
+      } else {
+        acceptor_.on_event(id);
+      }
+    }
+  }
+}
+
+}  // namespace fleetx::comm

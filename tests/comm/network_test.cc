@@ -1,0 +1,305 @@
+// Faults of the network between hosts, which are network namespaces here: a host that vanishes
+// without a word, one direction that is lost, links that are slow or drop packets. All ranks get an
+// error in time that names the right rank, or a right result. Skipped aloud without root.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+#include "fleetx/comm/communicator.h"
+#include "fleetx/comm/tcp_mesh.h"
+#include "tests/comm/ranks.h"
+#include "tests/support/expect_error.h"
+
+namespace fleetx::testing {
+namespace {
+
+using namespace comm;
+
+bool run(const std::string& command) {
+  return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+// Hosts with two networks, each a bridge: "c" for the store (10.66.0.N), "d" for data (10.55.0.N).
+class Hosts {
+ public:
+  explicit Hosts(int count) : count_(count) {
+    good_ = geteuid() == 0 && run("ip netns add " + bridges());
+    for (const std::string network : {"c", "d"})
+      good_ = good_ && run("ip -n " + bridges() + " link add b" + network + " type bridge") &&
+              run("ip -n " + bridges() + " link set b" + network + " up");
+    for (int h = 0; h < count && good_; ++h) {
+      good_ = run("ip netns add " + name(h)) && run("ip -n " + name(h) + " link set lo up");
+      for (const std::string network : {"c", "d"})
+        good_ =
+            good_ &&
+            run(str("ip -n ", name(h), " link add ", network, "0 type veth peer name ", network, h,
+                    " netns ", bridges())) &&
+            run(str("ip -n ", bridges(), " link set ", network, h, " master b", network, " up")) &&
+            run(str("ip -n ", name(h), " addr add ", address(network, h), "/24 dev ", network,
+                    "0")) &&
+            run(str("ip -n ", name(h), " link set ", network, "0 up"));
+    }
+  }
+  ~Hosts() {
+    for (int h = 0; h < count_; ++h) run("ip netns del " + name(h));
+    run("ip netns del " + bridges());
+  }
+
+  bool good() const { return good_; }
+  std::string name(int host) const { return str("fleetx", maker_, "h", host); }
+  static std::string address(const std::string& network, int host) {
+    return str(network == "c" ? "10.66.0." : "10.55.0.", host + 1);
+  }
+  void enter(int host) const {
+    const Fd fd(open(("/run/netns/" + name(host)).c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(setns(fd.get(), CLONE_NEWNET), 0);
+  }
+
+ private:
+  std::string bridges() const { return str("fleetx", maker_, "b"); }
+
+  const int count_;
+  const pid_t maker_ = getpid();  // of the process that made them
+  bool good_ = false;
+};
+
+class Network : public ::testing::Test {
+ protected:
+  static constexpr int kHosts = 3;
+
+  void SetUp() override {
+    if (!hosts_.good())
+      GTEST_SKIP() << "needs root and iproute2 (network namespaces, veth, bridge)";
+  }
+
+  // Runs `fn` on a rank of each host. `disturb` runs beside it, a moment after the ranks are
+  // connected.
+  void run_hosts(const RankFn& fn, const std::function<void()>& disturb,
+                 Milliseconds timeout = Milliseconds(20'000)) {
+    Fd listener;
+    std::thread([&] {  // a namespace is a thread's own
+      hosts_.enter(0);
+      listener = listen_on({Hosts::address("c", 0), 0});
+    })
+        .join();
+    const StoreOptions store{.server = local_endpoint(listener.get()), .secret = make_secret()};
+    std::vector<pid_t> pids;
+    for (int r = 0; r < kHosts; ++r) pids.push_back(start(r, store, fn, timeout));
+    const StoreServer server({.listen_fd = dup(listener.get()), .secret = store.secret});
+    if (disturb) {
+      std::this_thread::sleep_for(Milliseconds(700));
+      disturb();
+    }
+    const Deadline end = after(Milliseconds(25'000));
+    for (size_t r = 0; r < pids.size(); ++r) {
+      int status = 0;
+      while (waitpid(pids[r], &status, WNOHANG) == 0 && Clock::now() < end)
+        std::this_thread::sleep_for(Milliseconds(5));
+      const bool hangs = Clock::now() >= end;
+      if (hangs) kill(pids[r], SIGKILL);
+      if (hangs) waitpid(pids[r], &status, 0);
+      EXPECT_TRUE(!hangs && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+          << "rank " << r << (hangs ? " hangs" : " failed");
+    }
+  }
+
+  Hosts hosts_{kHosts};
+
+ private:
+  pid_t start(int rank, StoreOptions store, const RankFn& fn, Milliseconds timeout) {
+    const pid_t parent = getpid(), child = fork();
+    if (child != 0) return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(3);
+    try {
+      hosts_.enter(rank);
+      store.rank = rank;
+      store.host = str("h", rank);
+      const auto c = make_communicator({.rank = rank,
+                                        .size = kHosts,
+                                        .store = std::make_shared<StoreClient>(store),
+                                        .interface = "d0",
+                                        .timeout = timeout});
+      fn(*c);
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << "rank " << rank << ": " << e.what();
+    }
+    std::cerr << std::flush;
+    std::cout << std::flush;
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+};
+
+// All-reduces until there is an error, which must name one of these ranks. The last call may take
+// 7 s: hosts count as gone after 4 s of silence.
+void reduce_until_error(Communicator& c, const std::vector<std::string>& names) {
+  std::vector<float> data(1 << 20);
+  auto last = Clock::now();
+  try {
+    for (;;) {
+      last = Clock::now();
+      c.all_reduce(data.data(), static_cast<int64_t>(data.size()), f32);
+    }
+  } catch (const Error& e) {
+    EXPECT_LT(seconds_since(last), 7.0) << e.what();
+    std::fprintf(stderr, "  rank %d after %.1f s: %s\n", c.rank(), seconds_since(last), e.what());
+    EXPECT_TRUE(std::any_of(names.begin(), names.end(),
+                            [&](const std::string& name) {
+                              return std::string(e.what()).find(name) != std::string::npos;
+                            }))
+        << "rank " << c.rank() << ": " << e.what();
+  }
+}
+
+TEST_F(Network, HostThatVanishesIsNamed) {
+  run_hosts(
+      [](Communicator& c) {
+        // The host itself sees only that the others are gone.
+        const std::vector<std::string> others{"rank 0 on", "rank 1 on", "the launcher on"};
+        reduce_until_error(c, c.rank() == 2 ? others : std::vector<std::string>{"rank 2 on host"});
+      },
+      [&] {
+        EXPECT_TRUE(run("ip -n " + hosts_.name(2) + " link set d0 down"));
+        EXPECT_TRUE(run("ip -n " + hosts_.name(2) + " link set c0 down"));
+      });
+}
+
+TEST_F(Network, HostWithoutDataNetworkIsNamed) {
+  run_hosts([](Communicator& c) { reduce_until_error(c, {"rank 2 on host h2"}); },
+            [&] { EXPECT_TRUE(run("ip -n " + hosts_.name(2) + " link set d0 down")); });
+}
+
+// What host 2 sends to host 0 goes to an address that nobody has.
+TEST_F(Network, LostDirectionIsNoticed) {
+  run_hosts(
+      [](Communicator& c) {
+        reduce_until_error(c, {"rank 0 on host h0", "rank 2 on host h2"});
+      },
+      [&] {
+        EXPECT_TRUE(run("ip -n " + hosts_.name(2) + " neigh replace " + Hosts::address("d", 0) +
+                        " lladdr 02:00:00:00:00:99 dev d0 nud permanent"));
+      });
+}
+
+const RankFn reduce_some = [](Communicator& c) {
+  std::vector<float> data(150'000, 1.0f);
+  c.all_reduce(data.data(), static_cast<int64_t>(data.size()), f32);
+  for (const float x : data) ASSERT_EQ(x, 3.0f);
+};
+
+// Slower than the time after which a host counts as gone: that is no fault.
+TEST_F(Network, SlowLinkIsNoFault) {
+  if (!run("ip netns exec " + hosts_.name(1) +
+           " tc qdisc add dev d0 root tbf rate 1mbit burst 16kb latency 400ms"))
+    GTEST_SKIP() << "tc has no tbf here";
+  const auto begin = Clock::now();
+  run_hosts(reduce_some, {});
+  EXPECT_GT(seconds_since(begin), 5.0);
+}
+
+// A queue that is too short drops packets.
+TEST_F(Network, LossyLinkIsNoFault) {
+  const std::string tc = "ip netns exec " + hosts_.name(1) + " tc ";
+  if (!run(tc + "qdisc add dev d0 root tbf rate 20mbit burst 4kb limit 6kb"))
+    GTEST_SKIP() << "tc has no tbf here";
+  run_hosts(reduce_some, {});
+  EXPECT_TRUE(run(tc + "-s qdisc show dev d0 | grep -q 'dropped [1-9]'"));
+}
+
+// --- on this host -------------------------------------------------------------------------------
+
+// A rank that computes does not read what comes meanwhile. Its connection must outlive that.
+const RegisterRankFn computes("computes_for_long", [](Communicator& c) {
+  std::vector<char> data(64 << 20, 'x');
+  const auto count = static_cast<int64_t>(data.size());
+  if (c.rank() == 0) c.send(data.data(), count, u8, 1);
+  if (c.rank() == 1) {
+    std::this_thread::sleep_for(Milliseconds(7'000));
+    data.assign(data.size(), 'y');
+    c.recv(data.data(), count, u8, 0);
+    EXPECT_EQ(std::count(data.begin(), data.end(), 'x'), count);
+  }
+  c.barrier();
+});
+TEST(TcpFaults, RankThatComputesIsNotTakenForDead) {
+  EXPECT_TRUE(run_ranks("tcp", "computes_for_long", {.hosts = {0, 1}}));
+}
+
+struct TwoMeshes {
+  explicit TwoMeshes(const std::string& second_secret) {
+    Fd listeners[] = {listen_on({"127.0.0.1", 0}), listen_on({"127.0.0.1", 0})};
+    std::vector<Endpoint> addresses;
+    for (const Fd& fd : listeners) addresses.push_back(local_endpoint(fd.get()));
+    for (int r = 0; r < 2; ++r)
+      meshes.push_back(
+          std::make_unique<TcpMesh>(r, std::move(listeners[r]), addresses,
+                                    TcpIdentity{r == 0 ? "one secret" : second_secret, "job"}));
+  }
+  std::vector<std::unique_ptr<TcpMesh>> meshes;
+};
+
+TEST(TcpFaults, WrongSecretIsRefused) {
+  TwoMeshes two("another secret");
+  try {
+    two.meshes[0]->post_send(1, 0, 0, "x", 1, after(Milliseconds(5'000)), [] {});
+    FAIL() << "it was accepted";
+  } catch (const ConnectionLost& e) {
+    EXPECT_NE(std::string(e.what()).find("is the job's secret the same?"), std::string::npos)
+        << e.what();
+  }
+}
+
+// Whatever comes from a stranger, the ranks go on.
+TEST(TcpFaults, GarbageIsRefused) {
+  Fd listener = listen_on({"127.0.0.1", 0});
+  const Endpoint address = local_endpoint(listener.get());
+  TcpMesh mesh(0, std::move(listener), {address, address}, {"secret", "job"});
+  for (const size_t bytes : {1u, 100u, 5000u}) {
+    const Fd fd = connect_to(address, after(Milliseconds(1'000)));
+    std::string answer(1, '\0');
+    try {
+      send_all(fd.get(), std::string(bytes, '\xff'), after(Milliseconds(1'000)));
+      for (;;) receive_all(fd.get(), answer.data(), 1, after(Milliseconds(300)));
+    } catch (const Error&) {  // closed, or waits for the rest of a message
+    }
+  }
+  auto channel =
+      connect_to_rank(address, {"secret", "job"}, 1, 0, after(Milliseconds(5'000)), [] {});
+  EXPECT_NE(channel, nullptr);
+}
+
+// A send that its owner gives up in the middle does not spoil the connection.
+TEST(TcpFaults, AbandonedMessagesDoNotDisturbOthers) {
+  TwoMeshes two("one secret");
+  const Deadline end = after(Milliseconds(10'000));
+  auto large = std::make_unique<std::vector<char>>(size_t{64} << 20, 'a');
+  const auto abandoned =
+      two.meshes[0]->post_send(1, 0, 1, large->data(), large->size(), end, [] {});
+  EXPECT_FALSE(abandoned->done);
+  two.meshes[0]->abandon(abandoned);
+  std::fill(large->begin(), large->end(), 'b');
+  large.reset();
+  char in[2] = {};
+  std::vector<char> got(size_t{64} << 20);
+  const auto received = two.meshes[1]->post_receive(0, 0, 1, got.data(), got.size());
+  const auto forgotten = two.meshes[1]->post_receive(0, 0, 9, in, 1);
+  two.meshes[1]->abandon(forgotten);
+  const auto second = two.meshes[0]->post_send(1, 0, 2, "xy", 2, end, [] {});
+  two.meshes[0]->send_in_background();
+  const auto other = two.meshes[1]->post_receive(0, 0, 2, in, 2);
+  EXPECT_TRUE(two.meshes[1]->wait(*other, end, [] {}));
+  EXPECT_TRUE(received->done);
+  EXPECT_EQ(std::count(got.begin(), got.end(), 'a'), static_cast<long>(got.size()));
+  EXPECT_EQ(in[0], 'x');
+}
+
+}  // namespace
+}  // namespace fleetx::testing
