@@ -11,7 +11,7 @@ int main() {
   using namespace fleetx;
   try {
     const JobEnv job = JobEnv::from_environment();
-    const comm::Joined joined = comm::join_workers(job);
+    const comm::Membership joined = comm::join_workers(job);
     float sum = static_cast<float>(job.rank + 1);
     joined.workers().all_reduce(&sum, 1, f32);
     if (job.rank == 0)

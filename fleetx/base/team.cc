@@ -68,7 +68,9 @@ struct Current {
   Team* team = nullptr;
   Place place;
 };
-thread_local Current current;
+// Looked at by every call of oneDNN: initial-exec saves the function call of other models.
+// Libraries that are loaded late have room for a few such variables.
+constinit thread_local Current current __attribute__((tls_model("initial-exec")));
 
 struct Region {
   Body body = nullptr;

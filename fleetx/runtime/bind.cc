@@ -86,6 +86,7 @@ class Binder {
     const PlannedProgram& planned = plan_->planned_;
     plan_->feed_uses_.resize(planned.feeds.size());
     plan_->feed_data_.resize(planned.feeds.size(), nullptr);
+    std::vector<size_t> firsts, counts;  // of the steps' pointers, whose memory still moves
     for (const Step& step : planned.steps) {
       const size_t first = plan_->pointers_.size();
       for (const int v : step.inputs) add_pointer(planned.storage_of(v));
@@ -96,9 +97,15 @@ class Binder {
         else
           add_pointer(planned.storage(s));
       }
-      const size_t count = plan_->pointers_.size() - first;
+      firsts.push_back(first);
+      counts.push_back(plan_->pointers_.size() - first);
       if (step.guard != kNoGuard) add_pointer(planned.storage_of(step.guard));
-      plan_->calls_.push_back({step.kernel.get(), first, count, step.guard != kNoGuard});
+    }
+    for (size_t i = 0; i < planned.steps.size(); ++i) {
+      const Step& step = planned.steps[i];
+      void* const* const at = plan_->pointers_.data() + firsts[i];
+      plan_->calls_.push_back(
+          {step.kernel.get(), {at, counts[i]}, step.guard != kNoGuard ? at + counts[i] : nullptr});
     }
   }
 

@@ -60,9 +60,9 @@ void Plan::run() {
   try {
     for (const size_t end = calls_.size(); current < end; ++current) {
       const Call& call = calls_[current];
-      if (is_skipped(call)) continue;
+      if (call.is_skipped()) continue;
       check_interrupt();
-      call.kernel->run(kernel::Run(pointers_.data() + call.first));
+      call.kernel->run(kernel::Run(call.pointers.data()));
     }
   } catch (const Error& e) {
     give_up();
@@ -80,10 +80,10 @@ void Plan::run(Observer& observer) {
   try {
     for (const size_t end = calls_.size(); current < end; ++current) {
       const Call& call = calls_[current];
-      if (is_skipped(call)) continue;
+      if (call.is_skipped()) continue;
       check_interrupt();
       const uint64_t start = trace::now_ns();
-      call.kernel->run(kernel::Run(pointers_.data() + call.first));
+      call.kernel->run(kernel::Run(call.pointers.data()));
       observer.after(*this, planned_.steps[current], current, start, trace::now_ns());
     }
   } catch (const Error& e) {
@@ -126,9 +126,7 @@ size_t Plan::own_bytes() const {
 
 const void* Plan::address(int value) const { return address_of(planned_.storage_of(value)); }
 
-std::span<void* const> Plan::pointers(size_t step) const {
-  return std::span(pointers_).subspan(calls_[step].first, calls_[step].count);
-}
+std::span<void* const> Plan::pointers(size_t step) const { return calls_[step].pointers; }
 
 // Sparse rows are fetched as the dense gradient that they stand for.
 void Plan::copy_fetches() {

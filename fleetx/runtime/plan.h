@@ -61,13 +61,11 @@ class Plan {
   // A step as it is run.
   struct Call {
     kernel::Kernel* kernel;
-    size_t first, count;  // in pointers_
-    bool guarded;         // the pointer behind them is that of the guard
-  };
+    std::span<void* const> pointers;  // in pointers_
+    void* const* guard;               // its pointer, behind those; null: always runs
 
-  bool is_skipped(const Call& call) const {
-    return call.guarded && !*static_cast<const bool*>(pointers_[call.first + call.count]);
-  }
+    bool is_skipped() const { return guard != nullptr && !*static_cast<const bool*>(*guard); }
+  };
 
   void begin_run();
   void give_up();  // a run that failed
