@@ -163,7 +163,7 @@ class MadeUpBusy(unittest.TestCase):
                 program.parent.mkdir()
                 program.write_text(script if torch or "python" not in name else "#!/usr/bin/env bash\nexit 1\n")
                 program.chmod(0o755)
-            run = bench("busy", "--quick", "--tool", f"{folder}/tools/fleetx", *[a.format(folder) for a in arguments],
+            run = bench("busy", *(["--quick"] if not torch else []), "--tool", f"{folder}/tools/fleetx", *[a.format(folder) for a in arguments],
                         venv=folder)
             run.notes = self.notes.read_text().splitlines()
             return run
@@ -173,7 +173,7 @@ class MadeUpBusy(unittest.TestCase):
         measured = [b for b in self.BESIDE if f"{b} is not measured" not in run.stderr]
         self.assertEqual(measured[:4], self.BESIDE[:4], run.stderr)
         self.assertEqual(run.returncode, 0, run.stdout)
-        self.assertIn("busy: PyTorch is not measured", run.stderr)
+        self.assertIn("busy: PyTorch is left out of a quick run", run.stderr)
         models = ["resnet50", "tiny-mlp", "mlp"]
         self.assertEqual([(f["beside"], f["model"]) for f in run.figures], [(b, m) for b in measured for m in models])
         for figure in run.figures:
@@ -187,12 +187,12 @@ class MadeUpBusy(unittest.TestCase):
     def check_neighbours(self, run):
         """Competitors and the group were there, and are gone."""
         pids = [note.split("|")[0].split()[1:] for note in run.notes]
-        self.assertEqual([len(p) for p in pids[:40]], [n for n in [0, 1, 2, 1] for _ in range(10)], run.notes)
+        self.assertEqual([len(p) for p in pids[:72]], [n for n in [0, 1, 2, 1] for _ in range(18)], run.notes)
         for pid in {p for list_ in pids for p in list_}:
             self.assertFalse(pathlib.Path("/proc", pid).exists(), pid)
         groups = ["fleetx-bench-" in note for note in run.notes]
-        if "is not measured" not in run.stderr.replace("PyTorch is not measured", ""):
-            self.assertEqual(groups, 40 * [False] + 10 * [True])
+        if "is not measured" not in run.stderr:
+            self.assertEqual(groups, 72 * [False] + 18 * [True])
 
     def test_slower_than_one_thread_and_than_before(self):
         run = self.run_with(1.2, "--before", "{}/before/fleetx")
