@@ -20,13 +20,14 @@ Message Challenge::check(const Message& m, std::string_view secret,
   return {.kind = Kind::kWelcome, .value = wire::prove(secret, "server", nonce, nonce_, context)};
 }
 
-void authenticate(Message hello, std::string_view secret, std::string_view context,
+void authenticate(Message hello, std::string_view secret,
+                  const std::function<std::string()>& context_of,
                   const std::function<void(const Message&)>& send,
                   const std::function<Message()>& receive) {
   const Message challenge = receive();
   check_file(challenge.kind == Kind::kChallenge && challenge.value.size() == wire::kNonceBytes,
              "the other side does not ask for the job's secret");
-  const std::string nonce = wire::random_bytes(wire::kNonceBytes);
+  const std::string context = context_of(), nonce = wire::random_bytes(wire::kNonceBytes);
   hello.kind = Kind::kProof;
   hello.value = nonce + wire::prove(secret, "client", challenge.value, nonce, context);
   send(hello);

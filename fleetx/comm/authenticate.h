@@ -22,8 +22,10 @@ class Challenge {
   std::string nonce_ = wire::random_bytes(wire::kNonceBytes);
 };
 
-// The side that connects; `hello` says who it is. The functions move a message and may block.
-void authenticate(wire::Message hello, std::string_view secret, std::string_view context,
+// The side that connects; `hello` says who it is. The functions move a message and may block; the
+// context is asked for after the first message has come.
+void authenticate(wire::Message hello, std::string_view secret,
+                  const std::function<std::string()>& context_of,
                   const std::function<void(const wire::Message&)>& send,
                   const std::function<wire::Message()>& receive);
 

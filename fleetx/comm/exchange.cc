@@ -12,8 +12,8 @@ namespace {
 // Shorter broadcasts go down a tree as a whole.
 constexpr size_t kMaxTreeBytes = size_t{32} << 10;
 // Of an all-to-all, how many chunks a rank may be ahead of its peer.
-constexpr size_t kPairChunkBytes = size_t{256} << 10;
-constexpr int64_t kPairWindow = 4;
+constexpr size_t kPairChunkBytes = size_t{128} << 10;
+constexpr int64_t kPairWindow = 8;
 // Limit of buffered messages that have not been received; beyond it a sender waits. A receiver
 // confirms what it has taken in parts of kConfirmBytes.
 constexpr size_t kMaxUnconfirmed = size_t{256} << 20, kConfirmBytes = size_t{8} << 20;

@@ -135,7 +135,8 @@ class StoreClient::Impl {
     wire::Reader reader;
     comm::authenticate(
         {.number = options_.rank, .count = getpid(), .key = options_.host}, options_.secret,
-        options_.job, [&](const Message& m) { send_all(socket_.get(), wire::encode(m), deadline); },
+        [&] { return options_.job; },
+        [&](const Message& m) { send_all(socket_.get(), wire::encode(m), deadline); },
         [&] { return receive(socket_.get(), reader, deadline); });
   }
 

@@ -124,8 +124,9 @@ std::unique_ptr<Exchange> make_tcp(int rank, const std::vector<Member>& members,
   for (const std::string& text :
        store->gather("tcp/addresses", rank, n, to_string(local_endpoint(listener.get())), timeout))
     addresses.push_back(parse_endpoint(text));
-  auto mesh = std::make_shared<TcpMesh>(rank, std::move(listener), std::move(addresses),
-                                        TcpIdentity{store->options().secret, store->options().job});
+  auto mesh = std::make_shared<TcpMesh>(
+      rank, std::move(listener), std::move(addresses),
+      TcpIdentity{store->options().secret, store->options().job, TlsContext::from_environment()});
   std::vector<int> places;
   for (int r = 0; r < n; ++r) places.push_back(r);
   return std::make_unique<Tcp>(rank, members, std::move(store), timeout, std::move(mesh), places,

@@ -24,8 +24,9 @@ void watch(int epoll, int fd, uint64_t id) {
 
 }  // namespace
 
-std::string TcpIdentity::context(int from, int to) const {
-  return str("tcp ", job, " from ", from, " to ", to);
+// With the binding, nobody can stand between two ranks and pass their proofs on.
+std::string TcpIdentity::context(int from, int to, const Channel& channel) const {
+  return str("tcp ", job, " from ", from, " to ", to, " ", channel.binding());
 }
 
 TcpAcceptor::TcpAcceptor(Fd listener, int epoll, TcpIdentity identity, int rank, int size,
@@ -36,6 +37,7 @@ TcpAcceptor::TcpAcceptor(Fd listener, int epoll, TcpIdentity identity, int rank,
       rank_(rank),
       size_(size),
       on_rank_(std::move(on_rank)) {
+  enlarge_buffers(listener_.get());
   watch(epoll_, listener_.get(), kFirstId);
 }
 
@@ -54,7 +56,7 @@ void TcpAcceptor::accept_all() {
     const uint64_t id = next_id_++;
     watch(epoll_, fd.get(), id);
     Guest& guest = guests_[id];
-    guest.channel = Channel::over(std::move(fd));
+    guest.channel = Channel::over(std::move(fd), identity_.tls.get(), true);
     guest.deadline = after(kProofTimeout);
     serve(id);
   }
@@ -73,13 +75,15 @@ void TcpAcceptor::serve(uint64_t id) {
 
 // True: the channel has been given away.
 bool TcpAcceptor::advance(Guest& guest) {
-  // These messages are shorter than a socket's buffer, so they are written at once or not at all.
+  // These messages are shorter than a socket's buffer, so they are written at once or not at all:
+  // TLS has to shake hands first.
   const auto send = [&](const Message& m) {
     const std::string bytes = wire::encode(m);
     const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
-    check_file(guest.channel->write({&part, 1}) == bytes.size(), "the connection is blocked");
+    return guest.channel->write({&part, 1}) == bytes.size();
   };
-  if (!std::exchange(guest.greeted, true)) send(guest.challenge.message());
+  guest.greeted = guest.greeted || send(guest.challenge.message());
+  if (!guest.greeted) return false;
   char bytes[wire::kMaxBytesBeforeProof];
   const iovec part{bytes, sizeof bytes};
   const size_t n = guest.channel->read({&part, 1});
@@ -89,10 +93,10 @@ bool TcpAcceptor::advance(Guest& guest) {
   const auto from = static_cast<int>(proof->number);
   check_file(proof->number >= 0 && proof->number < size_ && from != rank_ && proof->count == rank_,
              "not a connection from another rank to rank ", rank_);
-  const Message welcome =
-      guest.challenge.check(*proof, identity_.secret, identity_.context(from, rank_));
+  const Message welcome = guest.challenge.check(*proof, identity_.secret,
+                                                identity_.context(from, rank_, *guest.channel));
   epoll_ctl(epoll_, EPOLL_CTL_DEL, guest.channel->fd(), nullptr);
-  send(welcome);
+  check_file(send(welcome), "the connection is blocked");
   on_rank_(from, std::move(guest.channel));
   return true;
 }
@@ -116,12 +120,13 @@ Deadline TcpAcceptor::drop_late() {
 std::unique_ptr<Channel> connect_to_rank(const Endpoint& endpoint, const TcpIdentity& identity,
                                          int from, int to, Deadline deadline,
                                          const std::function<void()>& check) {
-  auto channel = Channel::over(connect_once(endpoint, deadline, check));
+  auto channel = Channel::over(connect_once(endpoint, deadline, check), identity.tls.get(), false);
   wire::Reader reader;
   bool proved = false;
   try {
+    const auto context = [&] { return identity.context(from, to, *channel); };
     authenticate(
-        {.number = from, .count = to}, identity.secret, identity.context(from, to),
+        {.number = from, .count = to}, identity.secret, context,
         [&](const Message& m) {
           write_all(*channel, wire::encode(m), deadline, check);
           proved = true;

@@ -6,14 +6,15 @@
 #include <map>
 
 #include "fleetx/comm/authenticate.h"
-#include "fleetx/comm/tcp_channel.h"
+#include "fleetx/comm/tcp_tls.h"
 
 namespace fleetx::comm {
 
 // Who a connection is between, in what both sides prove.
 struct TcpIdentity {
   std::string secret, job;
-  std::string context(int from, int to) const;
+  std::shared_ptr<const TlsContext> tls{};  // null: not encrypted
+  std::string context(int from, int to, const Channel& channel) const;
 };
 
 class TcpAcceptor {

@@ -21,6 +21,8 @@ struct ConnectionLost : std::runtime_error {
   bool unreachable;
 };
 
+class TlsContext;
+
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -28,14 +30,20 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   int fd() const { return fd_.get(); }
-  // How many bytes were moved; 0: none at the moment. Throws ConnectionLost.
+  // How many bytes were moved; less than asked for: the socket has, or takes, no more at the
+  // moment. Throws ConnectionLost.
   virtual size_t read(std::span<const iovec> to);
   virtual size_t write(std::span<const iovec> from);
+  // Whether bytes can be read that the socket does not have any more.
+  virtual bool has_decrypted() const { return false; }
+  // What only the two ends of this connection know. Empty: nothing, it is not encrypted.
+  virtual std::string binding() const { return {}; }
   // Whether the host of the other side has not acknowledged anything for some seconds. A rank that
   // computes and does not read is no such case: its kernel answers.
   bool is_silent() const;
 
-  static std::unique_ptr<Channel> over(Fd socket);
+  // Null: not encrypted.
+  static std::unique_ptr<Channel> over(Fd socket, const TlsContext* tls, bool is_server);
 
  protected:
   explicit Channel(Fd fd) : fd_(std::move(fd)) {}
@@ -43,6 +51,10 @@ class Channel {
  private:
   Fd fd_;
 };
+
+// Larger buffers for connections that this socket makes, or accepts: with those of the system the
+// first calls on a connection are slow. The kernel may enlarge them further.
+void enlarge_buffers(int fd);
 
 // Connects. `check` is called while it waits, and may throw. A closed port is ConnectionLost:
 // ranks listen before they tell their address.

@@ -26,6 +26,12 @@ constexpr Milliseconds kCheckPeriod{50}, kSilencePeriod{200};
 constexpr size_t kTurnBytes = size_t{256} << 10;
 constexpr uint64_t kWakeId = 0, kConnectionsId = 1;
 
+size_t bytes_of(std::span<const iovec> parts) {
+  size_t bytes = 0;
+  for (const iovec& part : parts) bytes += part.iov_len;
+  return bytes;
+}
+
 }  // namespace
 
 TcpMesh::TcpMesh(int rank, Fd listener, std::vector<Endpoint> addresses, TcpIdentity identity)
@@ -104,8 +110,8 @@ void TcpMesh::accepted(int peer, std::unique_ptr<Channel> channel) {
 void TcpMesh::lose(int peer, const ConnectionLost& why) {
   Peer& p = at(peer);
   if (!p.lost) p.lost = why;
+  std::erase_if(p.early, [](const TcpRequestPtr& r) { return !r->done; });  // never complete now
   if (p.in && p.in->message) fail(*p.in->message, why);
-  std::erase_if(p.early, [](const TcpRequestPtr& r) { return !r->done; });
   for (const TcpRequestPtr& r : p.expected) fail(*r, why);
   p.expected.clear();
   p.in.reset();
@@ -171,7 +177,7 @@ void TcpMesh::flush(int peer) {
   Outgoing& out = *at(peer).out;
   bool blocked = false;
   try {
-    for (size_t moved = 0; !out.queue.empty() && moved < kTurnBytes;) {
+    for (size_t moved = 0; !out.queue.empty() && moved < kTurnBytes && !blocked;) {
       std::array<iovec, 16> parts;
       size_t count = 0;
       for (const TcpRequestPtr& r : out.queue) {
@@ -185,11 +191,9 @@ void TcpMesh::flush(int peer) {
           parts[count++] = {r->data + in_data, r->header.bytes - in_data};
       }
       size_t n = out.channel->write({parts.data(), count});
-      if (n == 0) {
-        blocked = true;
-        break;
-      }
       moved += n;
+      blocked = n < bytes_of({parts.data(), count});
+      if (n == 0) break;
       while (n > 0) {
         TcpRequest& r = *out.queue.front();
         const size_t rest = sizeof r.header + r.header.bytes - r.moved;
@@ -281,7 +285,7 @@ void TcpMesh::receive(int peer) {
   Peer& p = at(peer);
   Incoming& in = *p.in;
   try {
-    for (size_t moved = 0; moved < kTurnBytes;) {
+    for (size_t moved = 0; moved < kTurnBytes || in.channel->has_decrypted();) {
       // The rest of a message, and the header of the next one.
       std::array<iovec, 2> parts;
       size_t count = 0;
@@ -292,6 +296,7 @@ void TcpMesh::receive(int peer) {
                         sizeof in.header - in.header_bytes};
       size_t n = in.channel->read({parts.data(), count});
       if (n == 0) return;
+      const bool drained = n < bytes_of({parts.data(), count});
       moved += n;
       if (in.message) {
         const size_t now = std::min(n, in.message->header.bytes - in.message->moved);
@@ -300,9 +305,11 @@ void TcpMesh::receive(int peer) {
         if (in.message->moved == in.message->header.bytes) finish(*std::exchange(in.message, {}));
       }
       in.header_bytes += n;
-      if (in.header_bytes < sizeof in.header) continue;
-      begin_message(p, in);
-      if (in.message->header.bytes == 0) finish(*std::exchange(in.message, {}));
+      if (in.header_bytes == sizeof in.header) {
+        begin_message(p, in);
+        if (in.message->header.bytes == 0) finish(*std::exchange(in.message, {}));
+      }
+      if (drained) return;
     }
   } catch (const ConnectionLost& e) {
     lose(peer, e);
@@ -394,7 +401,7 @@ void TcpMesh::abandon(const TcpRequestPtr& request) {
     return;
   }
   if (!p.out) return;
-  if (r.moved == 0) {
+  if (r.moved == 0 && request != p.out->queue.front()) {  // TLS may have begun with the first
     std::erase(p.out->queue, request);
     return;
   }

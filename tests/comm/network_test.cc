@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <thread>
 
@@ -234,14 +235,16 @@ TEST(TcpFaults, RankThatComputesIsNotTakenForDead) {
 }
 
 struct TwoMeshes {
-  explicit TwoMeshes(const std::string& second_secret) {
+  using Tls = std::shared_ptr<const TlsContext>;
+  explicit TwoMeshes(const std::string& second_secret, const Tls& tls = {},
+                     const Tls& second_tls = {}) {
     Fd listeners[] = {listen_on({"127.0.0.1", 0}), listen_on({"127.0.0.1", 0})};
     std::vector<Endpoint> addresses;
     for (const Fd& fd : listeners) addresses.push_back(local_endpoint(fd.get()));
     for (int r = 0; r < 2; ++r)
-      meshes.push_back(
-          std::make_unique<TcpMesh>(r, std::move(listeners[r]), addresses,
-                                    TcpIdentity{r == 0 ? "one secret" : second_secret, "job"}));
+      meshes.push_back(std::make_unique<TcpMesh>(
+          r, std::move(listeners[r]), addresses,
+          TcpIdentity{r == 0 ? "one secret" : second_secret, "job", r == 0 ? tls : second_tls}));
   }
   std::vector<std::unique_ptr<TcpMesh>> meshes;
 };
@@ -255,6 +258,81 @@ TEST(TcpFaults, WrongSecretIsRefused) {
     EXPECT_NE(std::string(e.what()).find("is the job's secret the same?"), std::string::npos)
         << e.what();
   }
+}
+
+// Certificates of two authorities that know nothing of each other, by the command openssl.
+class Tls : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/fleetx_tls.XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    folder_ = name;
+    for (const std::string who : {"a", "b"})
+      if (!run(str("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes ",
+                   "-days 2 -subj /CN=", who, " -keyout ", folder_, "/", who, ".key -out ", folder_,
+                   "/", who, ".pem")))
+        GTEST_SKIP() << "the command openssl is not installed";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::shared_ptr<const TlsContext> context(const std::string& who) const {
+    return TlsContext::from_files(file(who + ".pem"), file(who + ".key"), file(who + ".pem"));
+  }
+  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(Tls, MessagesArrive) {
+  TwoMeshes two("one secret", context("a"), context("a"));
+  const Deadline end = after(Milliseconds(20'000));
+  const std::vector<char> small(1000, 's'), large(size_t{5'000'001}, 'l');
+  std::vector<char> in(small.size()), large_in(large.size());
+  const auto sent = two.meshes[0]->post_send(1, 0, 1, large.data(), large.size(), end, [] {});
+  two.meshes[0]->send_in_background();
+  const auto got = two.meshes[1]->post_receive(0, 0, 1, large_in.data(), large_in.size());
+  EXPECT_TRUE(two.meshes[1]->wait(*got, end, [] {}));
+  EXPECT_EQ(large_in, large);
+  for (int i = 0; i < 20; ++i) {
+    const auto s = two.meshes[1]->post_send(0, 7, 1, small.data(), small.size(), end, [] {});
+    const auto r = two.meshes[0]->post_receive(1, 7, 1, in.data(), in.size());
+    EXPECT_TRUE(two.meshes[0]->wait(*r, end, [] {}));
+    EXPECT_TRUE(two.meshes[1]->wait(*s, end, [] {}));
+    EXPECT_EQ(in, small);
+  }
+}
+
+TEST_F(Tls, OtherCertificatesAndPlainConnectionsAreRefused) {
+  const auto refused = [](TwoMeshes& two) {
+    EXPECT_THROW(two.meshes[0]->post_send(1, 0, 0, "x", 1, after(Milliseconds(3'000)), [] {}),
+                 std::runtime_error);
+  };
+  TwoMeshes strangers("one secret", context("a"), context("b"));
+  refused(strangers);
+  TwoMeshes plain("one secret", {}, context("a"));
+  refused(plain);
+  TwoMeshes encrypted("one secret", context("a"), {});
+  refused(encrypted);
+  TwoMeshes secrets("another secret", context("a"), context("a"));
+  refused(secrets);
+}
+
+TEST_F(Tls, MissingFilesAreNamed) {
+  expect_error(Error::Kind::kInvalidArgument, {"FLEETX_TLS_CERT", "none.pem"},
+               [&] { TlsContext::from_files(file("none.pem"), file("a.key"), file("a.pem")); });
+  expect_error(Error::Kind::kInvalidArgument, {"FLEETX_TLS_KEY", "b.key"},
+               [&] { TlsContext::from_files(file("a.pem"), file("b.key"), file("a.pem")); });
+}
+
+TEST_F(Tls, VariablesSwitchItOn) {
+  setenv("FLEETX_TLS_CERT", file("a.pem").c_str(), 1);
+  expect_error(Error::Kind::kInvalidArgument, {"not set: FLEETX_TLS_KEY, FLEETX_TLS_CA"},
+               [] { TlsContext::from_environment(); });
+  setenv("FLEETX_TLS_KEY", file("a.key").c_str(), 1);
+  setenv("FLEETX_TLS_CA", file("a.pem").c_str(), 1);
+  EXPECT_TRUE(run_ranks("hierarchical", "moves"));
+  for (const char* name : {"FLEETX_TLS_CERT", "FLEETX_TLS_KEY", "FLEETX_TLS_CA"}) unsetenv(name);
+  EXPECT_EQ(TlsContext::from_environment(), nullptr);
 }
 
 // Whatever comes from a stranger, the ranks go on.

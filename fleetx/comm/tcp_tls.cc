@@ -1,0 +1,143 @@
+#include "fleetx/comm/tcp_tls.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "fleetx/base/env.h"
+#include "fleetx/base/error.h"
+
+namespace fleetx::comm {
+namespace {
+
+struct Free {
+  void operator()(SSL* ssl) const { SSL_free(ssl); }
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+};
+
+std::string reason() {
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  const char* const text = ERR_reason_error_string(code);
+  return text != nullptr ? text : "unknown error";
+}
+
+class TlsChannel final : public Channel {
+ public:
+  TlsChannel(Fd fd, SSL_CTX* context, bool is_server) : Channel(std::move(fd)) {
+    ssl_.reset(SSL_new(context));
+    FLEETX_CHECK(ssl_ != nullptr && SSL_set_fd(ssl_.get(), this->fd()) == 1, "TLS: ", reason());
+    is_server ? SSL_set_accept_state(ssl_.get()) : SSL_set_connect_state(ssl_.get());
+  }
+
+  size_t read(std::span<const iovec> to) override {
+    return move(to, [&](const iovec& part, size_t* n) {
+      return SSL_read_ex(ssl_.get(), part.iov_base, part.iov_len, n);
+    });
+  }
+  size_t write(std::span<const iovec> from) override {
+    return move(from, [&](const iovec& part, size_t* n) {
+      return SSL_write_ex(ssl_.get(), part.iov_base, part.iov_len, n);
+    });
+  }
+  bool has_decrypted() const override { return SSL_has_pending(ssl_.get()) == 1; }
+  std::string binding() const override {
+    std::string key(32, '\0');
+    constexpr std::string_view kLabel = "EXPORTER-fleetx";
+    FLEETX_CHECK(
+        SSL_export_keying_material(ssl_.get(), reinterpret_cast<unsigned char*>(key.data()),
+                                   key.size(), kLabel.data(), kLabel.size(), nullptr, 0, 0) == 1,
+        "TLS: ", reason());
+    return key;
+  }
+
+ private:
+  // One part after the other, until the socket has no more or takes no more.
+  template <class Fn>
+  size_t move(std::span<const iovec> parts, const Fn& fn) {
+    size_t moved = 0;
+    for (iovec part : parts)
+      while (part.iov_len > 0) {
+        size_t n = 0;
+        ERR_clear_error();
+        errno = 0;
+        const int result = fn(part, &n);
+        if (result != 1) {
+          if (moved == 0) check(SSL_get_error(ssl_.get(), result));
+          return moved;  // an error is reported by the next call
+        }
+        moved += n;
+        part = {static_cast<char*>(part.iov_base) + n, part.iov_len - n};
+      }
+    return moved;
+  }
+
+  void check(int error) const {
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return;
+    if (error == SSL_ERROR_ZERO_RETURN) throw ConnectionLost("closed its connection");
+    if (error == SSL_ERROR_SYSCALL && errno != 0 && errno != ECONNRESET && errno != EPIPE)
+      throw ConnectionLost(str("is not reachable: ", std::strerror(errno)), true);
+    if (error == SSL_ERROR_SYSCALL) throw ConnectionLost("closed its connection");
+    const std::string why = reason();
+    throw ConnectionLost(why.find("eof") != std::string::npos
+                             ? "closed its connection"
+                             : str("does not agree on TLS: ", why,
+                                   "; compare FLEETX_TLS_CERT, FLEETX_TLS_KEY and FLEETX_TLS_CA"));
+  }
+
+  std::unique_ptr<SSL, Free> ssl_;
+};
+
+class OpenSslContext final : public TlsContext {
+ public:
+  OpenSslContext(const std::string& certificate, const std::string& key,
+                 const std::string& authority)
+      : context_(SSL_CTX_new(TLS_method())) {
+    SSL_CTX* const c = context_.get();
+    FLEETX_CHECK(c != nullptr, "TLS: ", reason());
+    SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION);
+    SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(c, 0);  // every connection is used for long
+    check_arg(SSL_CTX_use_certificate_chain_file(c, certificate.c_str()) == 1, "FLEETX_TLS_CERT: '",
+              certificate, "': ", reason());
+    check_arg(SSL_CTX_use_PrivateKey_file(c, key.c_str(), SSL_FILETYPE_PEM) == 1 &&
+                  SSL_CTX_check_private_key(c) == 1,
+              "FLEETX_TLS_KEY: '", key, "': ", reason());
+    check_arg(SSL_CTX_load_verify_locations(c, authority.c_str(), nullptr) == 1, "FLEETX_TLS_CA: '",
+              authority, "': ", reason());
+  }
+
+  std::unique_ptr<Channel> over(Fd socket, bool is_server) const override {
+    return std::make_unique<TlsChannel>(std::move(socket), context_.get(), is_server);
+  }
+
+ private:
+  std::unique_ptr<SSL_CTX, Free> context_;
+};
+
+}  // namespace
+
+std::shared_ptr<const TlsContext> TlsContext::from_files(const std::string& certificate,
+                                                         const std::string& key,
+                                                         const std::string& authority) {
+  return std::make_shared<OpenSslContext>(certificate, key, authority);
+}
+
+std::shared_ptr<const TlsContext> TlsContext::from_environment() {
+  std::vector<std::string> files;
+  std::string missing;
+  for (const char* name : {"FLEETX_TLS_CERT", "FLEETX_TLS_KEY", "FLEETX_TLS_CA"}) {
+    files.push_back(env::get(name).value_or(""));
+    if (files.back().empty()) missing += str(missing.empty() ? "" : ", ", name);
+  }
+  if (files[0].empty() && files[1].empty() && files[2].empty()) return nullptr;
+  check_arg(missing.empty(), "TLS between hosts needs all of FLEETX_TLS_CERT, FLEETX_TLS_KEY and ",
+            "FLEETX_TLS_CA; not set: ", missing);
+  return from_files(files[0], files[1], files[2]);
+}
+
+}  // namespace fleetx::comm
