@@ -352,6 +352,51 @@ const RegisterRankFn several_chunks("several_chunks", [](Communicator& c) {
   check_reductions<BFloat16>(c, 1'500'007, ReduceOp::kSum);
 });
 
+// Collectives other than all_reduce on memory that the ranks of a host share.
+const RegisterRankFn shared_memory("shared_memory", [](Communicator& c) {
+  constexpr int64_t count = 100'003;
+  const auto n = static_cast<int64_t>(c.size()), own = static_cast<int64_t>(c.rank());
+  const auto bytes = static_cast<size_t>(n * count) * sizeof(float);
+  const std::shared_ptr<void> in_memory = c.allocate(bytes), out_memory = c.allocate(bytes);
+  auto* const in = static_cast<float*>(in_memory.get());
+  auto* const out = static_cast<float*>(out_memory.get());
+  const auto fill = [&](uint64_t salt) {
+    const auto v = vector_of<float>(c.rank(), n * count, salt);
+    std::copy(v.begin(), v.end(), in);
+    std::fill(out, out + n * count, 0.0f);
+  };
+  const auto got = [&](int64_t elements) { return std::vector<float>(out, out + elements); };
+  const auto part = [&](const std::vector<float>& v, int64_t i) {
+    return std::vector<float>(v.begin() + i * count, v.begin() + (i + 1) * count);
+  };
+  const std::vector<float> sum = reference<float>(all_ranks(c), n * count, ReduceOp::kSum, 11);
+  fill(11);
+  c.reduce_scatter(in, out, count, f32);
+  expect_same(got(count), part(sum, own), "reduce_scatter");
+  fill(11);
+  const int root = c.size() - 1;
+  c.reduce(in, c.rank() == root ? out : nullptr, count, f32, ReduceOp::kSum, root);
+  if (c.rank() == root) expect_same(got(count), part(sum, 0), "reduce");
+  std::vector<float> all, exchanged;
+  for (int r = 0; r < c.size(); ++r) {
+    const auto theirs = vector_of<float>(r, n * count, 12);
+    all.insert(all.end(), theirs.begin(), theirs.begin() + count);
+    const auto mine = part(theirs, own);
+    exchanged.insert(exchanged.end(), mine.begin(), mine.end());
+  }
+  fill(12);
+  c.all_gather(in, out, count, f32);
+  expect_same(got(n * count), all, "all_gather");
+  c.all_to_all(in, out, count, f32);
+  expect_same(got(n * count), exchanged, "all_to_all");
+  for (int r = 0; r < c.size(); ++r) {
+    const auto v = vector_of<float>(c.rank(), n * count, 13);
+    std::copy(v.begin(), v.end(), out);
+    c.broadcast(out, n * count, f32, r);
+    expect_same(got(n * count), vector_of<float>(r, n * count, 13), str("broadcast from ", r));
+  }
+});
+
 // A sender is at most 256 MB ahead of its receiver; all messages arrive.
 const RegisterRankFn many_messages("many_messages", [](Communicator& c) {
   constexpr int kMessages = 40;
@@ -407,6 +452,7 @@ TEST_P(EveryBackend, Allocated) { EXPECT_TRUE(run_ranks(GetParam(), "allocated")
 TEST_P(EveryBackend, Groups) { EXPECT_TRUE(run_ranks(GetParam(), "groups")); }
 TEST_P(EveryBackend, Handles) { EXPECT_TRUE(run_ranks(GetParam(), "handles")); }
 TEST_P(EveryBackend, Messages) { EXPECT_TRUE(run_ranks(GetParam(), "messages")); }
+TEST_P(EveryBackend, SharedMemory) { EXPECT_TRUE(run_ranks(GetParam(), "shared_memory")); }
 TEST_P(EveryBackend, Mistakes) { EXPECT_TRUE(run_ranks(GetParam(), "mistakes")); }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryBackend,
@@ -421,7 +467,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryBackend,
 class HostShapes : public ::testing::TestWithParam<std::vector<int>> {};
 
 TEST_P(HostShapes, SameBits) {
-  for (const char* name : {"reductions", "moves", "several_chunks"})
+  for (const char* name : {"reductions", "moves", "several_chunks", "shared_memory"})
     EXPECT_TRUE(run_ranks("hierarchical", name, {.hosts = GetParam()})) << name;
 }
 TEST_P(HostShapes, SameBitsInThreads) {
