@@ -19,6 +19,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/team.h"
+#include "fleetx/base/team_regions.h"
 
 namespace fleetx::gomp {
 namespace {
@@ -65,6 +66,10 @@ bool is_onednn(const void* caller) {
   return code.begin <= address && address < code.end;
 }
 
+team::Place place() {
+  return team::regions.load(std::memory_order_relaxed) == 0 ? team::Place() : team::place();
+}
+
 struct Task {
   void (*function)(void*);
   void* data;
@@ -80,29 +85,29 @@ int64_t adopted_regions() { return adopted.load(std::memory_order_relaxed); }
 extern "C" {
 
 int omp_in_parallel() {
-  using fleetx::gomp::next;
-  if (fleetx::team::place().parallel) return 1;
+  using namespace fleetx::gomp;
+  if (place().parallel) return 1;
   static const auto other = next<int()>("omp_in_parallel");
   return other();
 }
 
 int omp_get_thread_num() {
-  using fleetx::gomp::next;
-  if (const auto place = fleetx::team::place(); place.parallel) return place.part;
+  using namespace fleetx::gomp;
+  if (const auto here = place(); here.parallel) return here.part;
   static const auto other = next<int()>("omp_get_thread_num");
   return other();
 }
 
 int omp_get_num_threads() {
-  using fleetx::gomp::next;
-  if (const auto place = fleetx::team::place(); place.parallel) return place.parts;
+  using namespace fleetx::gomp;
+  if (const auto here = place(); here.parallel) return here.parts;
   static const auto other = next<int()>("omp_get_num_threads");
   return other();
 }
 
 void GOMP_barrier() {
-  using fleetx::gomp::next;
-  if (fleetx::team::place().parallel) return fleetx::team::barrier();
+  using namespace fleetx::gomp;
+  if (place().parallel) return fleetx::team::barrier();
   static const auto other = next<void()>("GOMP_barrier");
   other();
 }
@@ -110,7 +115,7 @@ void GOMP_barrier() {
 void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags) {
   using namespace fleetx;
   using namespace fleetx::gomp;
-  const bool inside = team::place().parallel;
+  const bool inside = gomp::place().parallel;
   if (!inside && (threads < 2 || threads > team::kMost || !is_onednn(__builtin_return_address(0)) ||
                   omp_in_parallel() != 0)) {
     static const auto other =

@@ -14,8 +14,12 @@
 #include <thread>
 
 #include "fleetx/base/error.h"
+#include "fleetx/base/team_regions.h"
 
 namespace fleetx::team {
+
+std::atomic<int> regions{0};
+
 namespace {
 
 // --- waiting ------------------------------------------------------------------------------------
@@ -68,9 +72,7 @@ struct Current {
   Team* team = nullptr;
   Place place;
 };
-// Looked at by every call of oneDNN: initial-exec saves the function call of other models.
-// Libraries that are loaded late have room for a few such variables.
-constinit thread_local Current current __attribute__((tls_model("initial-exec")));
+thread_local Current current;
 
 struct Region {
   Body body = nullptr;
@@ -94,12 +96,14 @@ class Team {
 
   void run(Region region) {
     grow(region.parts);
+    regions.fetch_add(1, std::memory_order_relaxed);
     region.floating_point = _mm_getcsr();
     unfinished_.store(region.parts, std::memory_order_relaxed);
     const uint64_t number = publish(region);
     wake_below(0, region.parts);
     work(region, number, 0);
     wait(slots_[0]->sleeper, [&] { return unfinished_.load() == 0; });
+    regions.fetch_sub(1, std::memory_order_relaxed);
   }
 
   void barrier(const Place& place) {
