@@ -179,7 +179,7 @@ void Communicator::execute(const Call& call, int64_t number, int64_t step) {
   const Milliseconds reserve = store_ ? std::min(timeout / 4, Milliseconds(500)) : Milliseconds(0);
   try {
     throw_if_store_failed();  // a late rank must not start a call that its peers have given up
-    const Traffic before = traffic();
+    const Traffic before = call.traffic != nullptr ? traffic() : Traffic{};
     perform(call, begin + timeout - reserve);
     if (call.traffic != nullptr) {
       const Traffic now = traffic();
