@@ -11,4 +11,4 @@ echo "[2/3] build"
 scripts/build release -DFLEETX_TESTS=ON
 echo "[3/3] tests"
 trap - ERR  # ctest's own summary closes the output
-ctest --test-dir build/release --output-on-failure "$@"
+ctest --test-dir build/release --output-on-failure -j 2 "$@"
