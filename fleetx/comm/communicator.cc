@@ -9,6 +9,22 @@
 #include "fleetx/comm/interruptible_wait.h"
 
 namespace fleetx::comm {
+namespace {
+
+int64_t ns_of(Clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+void add_to(CallRecord& record, Clock::time_point begin, const Traffic& before,
+            const Traffic& after) {
+  if (record.begin_ns == 0) record.begin_ns = ns_of(begin);
+  record.end_ns = ns_of(Clock::now());
+  record.traffic.bytes_sent += after.bytes_sent - before.bytes_sent;
+  record.traffic.bytes_received += after.bytes_received - before.bytes_received;
+  record.traffic.seconds += after.seconds - before.seconds;
+}
+
+}  // namespace
 
 std::string_view name_of(ReduceOp op) {
   constexpr std::string_view kNames[] = {"sum", "prod", "min", "max", "average"};
@@ -50,6 +66,17 @@ Call Call::recv(void* data, int64_t count, DType dtype, int from, int tag) {
 Call Call::within(Milliseconds time) const {
   Call call = *this;
   call.timeout = time;
+  return call;
+}
+Call Call::recorded(CallRecord* by) const {
+  Call call = *this;
+  call.record = by;
+  return call;
+}
+Call Call::repeated(int64_t (*number)(const int64_t*), const int64_t* about_what) const {
+  Call call = *this;
+  call.times = number;
+  call.about = about_what;
   return call;
 }
 
@@ -169,7 +196,9 @@ void Communicator::settle() noexcept {
   for (const auto& [number, work] : left) settle(work);
 }
 
-void Communicator::execute(const Call& call, int64_t number, int64_t step) {
+void Communicator::execute(const Call& posted, int64_t number, int64_t step) {
+  Call call = posted;
+  if (call.times != nullptr) call.count *= call.times(call.about);
   if (broken_)
     fail(Error::Kind::kComm, str(to_string(call), " on rank ", rank_,
                                  ": this group is broken and must be rebuilt: ", *broken_));
@@ -179,13 +208,9 @@ void Communicator::execute(const Call& call, int64_t number, int64_t step) {
   const Milliseconds reserve = store_ ? std::min(timeout / 4, Milliseconds(500)) : Milliseconds(0);
   try {
     throw_if_store_failed();  // a late rank must not start a call that its peers have given up
-    const Traffic before = call.traffic != nullptr ? traffic() : Traffic{};
+    const Traffic before = call.record != nullptr ? traffic() : Traffic{};
     perform(call, begin + timeout - reserve);
-    if (call.traffic != nullptr) {
-      const Traffic now = traffic();
-      *call.traffic = {now.bytes_sent - before.bytes_sent,
-                       now.bytes_received - before.bytes_received, now.seconds - before.seconds};
-    }
+    if (call.record != nullptr) add_to(*call.record, begin, before, traffic());
   } catch (const PeerFailure& peer) {
     fail_call(peer, call, number, step, begin);
   }

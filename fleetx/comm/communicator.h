@@ -54,6 +54,13 @@ struct Traffic {
   double seconds = 0;  // from the first byte to the last
 };
 
+// When a call ran, and what it moved. Of several calls with one record: the begin of the first, the
+// end of the last, and the traffic of all.
+struct CallRecord {
+  int64_t begin_ns = 0, end_ns = 0;  // of the steady clock; 0: none of them has run yet
+  Traffic traffic;
+};
+
 // The arguments of a call. `count` is in elements; the functions below define `in` and `out`.
 struct Call {
   CallKind kind = CallKind::kBarrier;
@@ -62,10 +69,14 @@ struct Call {
   int64_t count = 0;
   DType dtype = DType::kU8;
   ReduceOp op = ReduceOp::kSum;
-  int peer = 0;                // root, or the other side of a message
-  int tag = 0;                 // of a message; those of one tag arrive in order
-  Milliseconds timeout{0};     // 0: the communicator's
-  Traffic* traffic = nullptr;  // if given, filled in when the call is done
+  int peer = 0;             // root, or the other side of a message
+  int tag = 0;              // of a message; those of one tag arrive in order
+  Milliseconds timeout{0};  // 0: the communicator's
+  // If given, count is multiplied by times(about). Asked when the call begins, so that an earlier
+  // call can find out how much a later one moves.
+  int64_t (*times)(const int64_t* about) = nullptr;
+  const int64_t* about = nullptr;
+  CallRecord* record = nullptr;  // if given, the call adds itself when it is done
 
   static Call all_reduce(void* data, int64_t count, DType dtype, ReduceOp op);
   // in: size() parts of `count`; out: part rank() of their reduction.
@@ -82,7 +93,10 @@ struct Call {
   static Call send(const void* data, int64_t count, DType dtype, int to, int tag);
   static Call recv(void* data, int64_t count, DType dtype, int from, int tag);
 
-  Call within(Milliseconds time) const;  // the same call with this timeout
+  // The same call with this timeout, this record, this many times.
+  Call within(Milliseconds time) const;
+  Call recorded(CallRecord* by) const;
+  Call repeated(int64_t (*number)(const int64_t*), const int64_t* about_what) const;
 };
 std::string to_string(const Call& call);  // all_reduce of 1000 f32 (sum)
 

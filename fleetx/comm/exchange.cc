@@ -119,6 +119,8 @@ void Exchange::exchange(const Call& c, const HostLayout& layout, const HostMemor
   SliceExchange exchange(*this, rank(), layout, memory, c, labels, scratch_);
   if (c.kind == CallKind::kAllReduce && exchange.whole_bytes() <= SliceExchange::kMaxWholeBytes)
     return exchange.reduce_whole(deadline);
+  if (c.kind == CallKind::kAllReduce && exchange.can_reduce_between_two())
+    return exchange.reduce_between_two(deadline);
   exchange.run(plan_of(c, layout), deadline);
 }
 

@@ -10,6 +10,10 @@ namespace {
 // Small enough to be combined while it is in the second-level cache, large enough that the cost of
 // a message does not count.
 constexpr size_t kChunkBytes = size_t{128} << 10, kMinChunkBytes = size_t{8} << 10;
+// Between two hosts the chunks under way should leave room in that cache, which a computation
+// beside the call needs as well. Short vectors are cut further: messages of 32 KB are waited for
+// awake.
+constexpr size_t kPairChunkBytes = size_t{64} << 10, kMinPairChunkBytes = size_t{32} << 10;
 // Of many hosts, a chunk is smaller: this bounds the memory for contributions.
 constexpr size_t kMaxScratchBytes = size_t{64} << 20;
 
@@ -122,6 +126,66 @@ void SliceExchange::reduce_whole(Deadline deadline) {
   wait_all(sends, deadline);  // the result may take the place of what is sent
   std::vector<void*> destinations(memory_.out.begin(), memory_.out.end());
   reduce_nodes(0, call_.count, scratch_.data(), destinations);
+}
+
+// Where a host sends more than one vector, slices with owners are shorter.
+bool SliceExchange::can_reduce_between_two() const {
+  if (layout_.hosts() != 2) return false;
+  size_t items[2] = {};
+  for (const Node& node : nodes_) items[node.host] += node.item;
+  return items[0] == item_ && items[1] == item_;
+}
+
+void SliceExchange::reduce_between_two(Deadline deadline) {
+  // Ranks of the same place share the work: as many as both hosts have.
+  const auto place = static_cast<size_t>(layout_.place_of(rank_));
+  const auto& others = layout_.ranks_of(1 - host_);
+  const auto lanes = static_cast<int64_t>(std::min(memory_.in.size(), others.size()));
+  const auto lane = static_cast<int64_t>(place);
+  if (lane >= lanes) return;
+  const auto line = static_cast<int64_t>(64 / item_);
+  const auto border = [&](int64_t i) {
+    return i == lanes ? call_.count : call_.count * i / lanes / line * line;
+  };
+  const int64_t first = border(lane), count = border(lane + 1) - first;
+  const size_t chunk_bytes =
+      std::clamp(static_cast<size_t>(count) * item_ / 8, kMinPairChunkBytes, kPairChunkBytes);
+  chunk_ = std::clamp<int64_t>(count, 1, static_cast<int64_t>(chunk_bytes / item_));
+  chunks_ = (count + chunk_ - 1) / chunk_;
+  send_offset_ = static_cast<size_t>(chunk_) * item_;
+  slot_bytes_ = (send_offset_ + static_cast<size_t>(chunk_) * own_sum_items_ + 63) / 64 * 64;
+  scratch_.resize(std::max(scratch_.size(), slot_bytes_ * size_t{kSlots}));
+  contributions_.resize(size_t{kSlots});
+  sends_.resize(size_t{kSlots});
+  const auto begin_of = [&](int64_t k) { return first + k * chunk_; };
+  const auto count_at = [&](int64_t k) { return std::min(chunk_, first + count - begin_of(k)); };
+  for (int64_t step = 0; step < chunks_ + kCombineLag; ++step) {
+    if (step < chunks_) {
+      const auto bytes = static_cast<size_t>(count_at(step)) * item_;
+      in_ring(contributions_, step)
+          .push_back(
+              messenger_.post_receive(others[place], labels_.contribution, slot(step), bytes));
+      send_nodes(others[place], begin_of(step), count_at(step), slot(step) + send_offset_,
+                 in_ring(sends_, step));
+    }
+    if (const int64_t k = step - kCombineLag; k >= 0)
+      combine_with_peer(k, begin_of(k), count_at(k), deadline);
+  }
+}
+
+void SliceExchange::combine_with_peer(int64_t k, int64_t begin, int64_t count, Deadline deadline) {
+  wait_all(in_ring(contributions_, k), deadline);
+  wait_all(in_ring(sends_, k), deadline);  // the result takes the place of what is sent
+  std::vector<Operand> operands;
+  for (const Node& node : nodes_) {
+    const char* data = slot(k);
+    if (node.host == host_)
+      data = node.is_sum ? slot(k) + send_offset_ : in(node.ranks.first, begin);
+    operands.push_back({data, node.ranks, node.is_sum});
+  }
+  std::vector<void*> destinations;
+  for (char* out : memory_.out) destinations.push_back(out + static_cast<size_t>(begin) * item_);
+  reduce_operands(call_.dtype, call_.op, operands, destinations, count, layout_.size());
 }
 
 void SliceExchange::prepare(const SlicePlan& plan) {

@@ -58,7 +58,11 @@ class SliceExchange {
   // All-reduce of a short vector: the first ranks of the hosts send it to each other as a whole, in
   // one exchange instead of two.
   void reduce_whole(Deadline deadline);
-  // What a host receives in that case.
+  // All-reduce of two hosts: each sends all it has, chunk by chunk, and both combine. These are the
+  // bytes of owners and their results, in one exchange instead of two.
+  void reduce_between_two(Deadline deadline);
+  bool can_reduce_between_two() const;
+  // What a host receives of a short vector.
   static constexpr size_t kMaxWholeBytes = size_t{64} << 10;
   size_t whole_bytes() const;
 
@@ -79,6 +83,7 @@ class SliceExchange {
   void deliver_chunk(int64_t k, Deadline deadline);
   void send_nodes(int to, int64_t begin, int64_t count, char* sums, Transfers& sends);
   void receive_nodes(const Slice& slice, int64_t k);
+  void combine_with_peer(int64_t k, int64_t begin, int64_t count, Deadline deadline);
   void reduce_nodes(int64_t begin, int64_t count, const char* received,
                     std::span<void* const> destinations);
   void distribute(int64_t begin, size_t bytes, const char* result);

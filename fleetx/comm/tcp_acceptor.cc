@@ -120,7 +120,14 @@ Deadline TcpAcceptor::drop_late() {
 std::unique_ptr<Channel> connect_to_rank(const Endpoint& endpoint, const TcpIdentity& identity,
                                          int from, int to, Deadline deadline,
                                          const std::function<void()>& check) {
-  auto channel = Channel::over(connect_once(endpoint, deadline, check), identity.tls.get(), false);
+  return prove_to_rank(connect_once(endpoint, deadline, check), to_string(endpoint), identity, from,
+                       to, deadline, check);
+}
+
+std::unique_ptr<Channel> prove_to_rank(Fd socket, const std::string& name,
+                                       const TcpIdentity& identity, int from, int to,
+                                       Deadline deadline, const std::function<void()>& check) {
+  auto channel = Channel::over(std::move(socket), identity.tls.get(), false);
   wire::Reader reader;
   bool proved = false;
   try {
@@ -140,8 +147,8 @@ std::unique_ptr<Channel> connect_to_rank(const Endpoint& endpoint, const TcpIden
         });
   } catch (const ConnectionLost& e) {
     if (!proved) throw;
-    throw ConnectionLost(str("refused the connection at ", to_string(endpoint),
-                             " (is the job's secret the same?): ", e.what()));
+    throw ConnectionLost(
+        str("refused the connection at ", name, " (is the job's secret the same?): ", e.what()));
   }
   return channel;
 }

@@ -58,5 +58,9 @@ class TcpAcceptor {
 std::unique_ptr<Channel> connect_to_rank(const Endpoint& endpoint, const TcpIdentity& identity,
                                          int from, int to, Deadline deadline,
                                          const std::function<void()>& check);
+// The same over a connection that has been made, to `name`.
+std::unique_ptr<Channel> prove_to_rank(Fd socket, const std::string& name,
+                                       const TcpIdentity& identity, int from, int to,
+                                       Deadline deadline, const std::function<void()>& check);
 
 }  // namespace fleetx::comm

@@ -17,9 +17,12 @@ namespace fleetx::comm {
 namespace {
 
 // A blocking wake-up costs some 40 us: whoever waits for a short message looks this long before it
-// sleeps, and gives up its core in between. A thread beside the computation looks less.
-constexpr size_t kShortBytes = size_t{64} << 10;
+// sleeps, and gives up its core in between. A thread beside the computation looks less. Whoever
+// waits for long messages looks as well while that is what such waits take: on fast links.
+constexpr size_t kShortBytes = size_t{32} << 10;
 constexpr std::chrono::microseconds kSpin{60}, kQueueThreadSpin{15};
+constexpr int kLooksPerYield = 4;
+constexpr int kMemory = 4;  // of waits that were short
 // How often a sleeping thread calls its check, and looks for hosts that do not answer.
 constexpr Milliseconds kCheckPeriod{50}, kSilencePeriod{200};
 // Moved for one connection before the others have their turn.
@@ -115,9 +118,7 @@ void TcpMesh::lose(int peer, const ConnectionLost& why) {
   for (const TcpRequestPtr& r : p.expected) fail(*r, why);
   p.expected.clear();
   p.in.reset();
-  if (!p.out) return;
-  for (const TcpRequestPtr& r : p.out->queue) fail(*r, why);
-  p.out.reset();
+  if (p.out) drop_outgoing(p, why);
 }
 
 // The peer may have sent something before it closed its side.
@@ -125,7 +126,12 @@ void TcpMesh::lose_outgoing(int peer, const ConnectionLost& why) {
   Peer& p = at(peer);
   if (!p.in) return lose(peer, why);
   if (!p.lost) p.lost = why;
+  drop_outgoing(p, why);
+}
+
+void TcpMesh::drop_outgoing(Peer& p, const ConnectionLost& why) {
   for (const TcpRequestPtr& r : p.out->queue) fail(*r, why);
+  blocked_ -= p.out->blocked ? 1 : 0;
   p.out.reset();
 }
 
@@ -212,6 +218,7 @@ void TcpMesh::flush(int peer) {
   blocked = blocked || !out.queue.empty();
   if (blocked == out.blocked) return;
   out.blocked = blocked;
+  blocked_ += blocked ? 1 : -1;
   watch(out.channel->fd(), EPOLL_CTL_MOD, peer, true,
         EPOLLIN | (blocked ? uint32_t{EPOLLOUT} : 0u));
 }
@@ -281,21 +288,52 @@ void TcpMesh::begin_message(Peer& peer, Incoming& in) {
   in.message = message;
 }
 
-void TcpMesh::receive(int peer) {
+// `n` bytes of a header have come, which is not longer.
+void TcpMesh::take_header(Peer& peer, Incoming& in, size_t n) {
+  in.header_bytes += n;
+  if (in.header_bytes < sizeof in.header) return;
+  begin_message(peer, in);
+  if (in.message->header.bytes == 0) finish(*std::exchange(in.message, {}));
+}
+
+// Bytes that were read to another place than their message's.
+void TcpMesh::take(Peer& peer, Incoming& in, const char* bytes, size_t n) {
+  while (n > 0) {
+    size_t now = 0;
+    if (in.message) {
+      TcpRequest& m = *in.message;
+      now = std::min(n, m.header.bytes - m.moved);
+      std::memcpy(m.data + m.moved, bytes, now);
+      m.moved += now;
+      if (m.moved == m.header.bytes) finish(*std::exchange(in.message, {}));
+    } else {
+      now = std::min(n, sizeof in.header - in.header_bytes);
+      std::memcpy(reinterpret_cast<char*>(&in.header) + in.header_bytes, bytes, now);
+      take_header(peer, in, now);
+    }
+    bytes += now;
+    n -= now;
+  }
+}
+
+bool TcpMesh::receive(int peer) {
   Peer& p = at(peer);
   Incoming& in = *p.in;
+  bool any = false;
   try {
     for (size_t moved = 0; moved < kTurnBytes || in.channel->has_decrypted();) {
-      // The rest of a message, and the header of the next one.
-      std::array<iovec, 2> parts;
+      // The rest of a message, the header of the next one, and what follows it.
+      std::array<iovec, 3> parts;
       size_t count = 0;
       if (in.message && in.message->moved < in.message->header.bytes)
         parts[count++] = {in.message->data + in.message->moved,
                           in.message->header.bytes - in.message->moved};
-      parts[count++] = {reinterpret_cast<char*>(&in.header) + in.header_bytes,
-                        sizeof in.header - in.header_bytes};
+      const size_t header_left = sizeof in.header - in.header_bytes;
+      parts[count++] = {reinterpret_cast<char*>(&in.header) + in.header_bytes, header_left};
+      parts[count++] = {in.more.data(), in.more.size()};
       size_t n = in.channel->read({parts.data(), count});
-      if (n == 0) return;
+      if (n == 0) return any;
+      any = true;
       const bool drained = n < bytes_of({parts.data(), count});
       moved += n;
       if (in.message) {
@@ -304,16 +342,16 @@ void TcpMesh::receive(int peer) {
         n -= now;
         if (in.message->moved == in.message->header.bytes) finish(*std::exchange(in.message, {}));
       }
-      in.header_bytes += n;
-      if (in.header_bytes == sizeof in.header) {
-        begin_message(p, in);
-        if (in.message->header.bytes == 0) finish(*std::exchange(in.message, {}));
-      }
-      if (drained) return;
+      const size_t in_header = std::min(n, header_left);
+      if (in_header > 0) take_header(p, in, in_header);
+      take(p, in, in.more.data(), n - in_header);
+      if (drained) return true;
     }
   } catch (const ConnectionLost& e) {
     lose(peer, e);
+    return true;
   }
+  return any;
 }
 
 // --- progress -----------------------------------------------------------------------------------
@@ -343,6 +381,17 @@ bool TcpMesh::drive(std::unique_lock<std::mutex>& lock, int timeout_ms) {
   return n > 0;
 }
 
+// Without sleeping. What is waited for is read without asking whether it is there: if it is not,
+// that costs as much as the question. The others have their turn now and then.
+bool TcpMesh::look(std::unique_lock<std::mutex>& lock, const TcpRequest& request, int turn) {
+  constexpr int kOthersTurn = 8;
+  const bool reads = !request.sends && at(request.peer).in != nullptr;
+  if (!reads || blocked_ > 0 || turn % kOthersTurn == kOthersTurn - 1) return drive(lock, 0);
+  if (!receive(request.peer)) return false;
+  if (waiting_ > 1) changed_.notify_all();
+  return true;
+}
+
 bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& check) {
   const auto done = [&] { return request.done.load(std::memory_order_acquire); };
   if (done()) return true;
@@ -358,14 +407,19 @@ bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& ch
       if (mesh.waiting_ == 0 && mesh.background_) mesh.wake_thread();
     }
   } leave{*this, lock};
-  const auto spin = CallQueue::on_thread() ? kQueueThreadSpin : kSpin;
-  Deadline spin_end = request.header.bytes <= kShortBytes ? Clock::now() + spin : Deadline{};
-  Deadline next_check = after(kCheckPeriod);
-  while (!done()) {
+  const bool is_short = request.header.bytes <= kShortBytes;
+  const bool beside = CallQueue::on_thread();
+  const bool spins = is_short || (!beside && short_waits_ > 0);
+  const auto begin = Clock::now();
+  const Deadline spin_end = begin + (!spins   ? std::chrono::microseconds(0)
+                                     : beside ? kQueueThreadSpin
+                                              : kSpin);
+  Deadline next_check = begin + kCheckPeriod;
+  for (int turn = 0; !done(); ++turn) {
     if (driving_) {
       changed_.wait_for(lock, kCheckPeriod, [&] { return done() || !driving_; });
     } else if (spin_end > Clock::now()) {
-      if (drive(lock, 0)) continue;
+      if (look(lock, request, turn) || turn % kLooksPerYield != 0) continue;
       lock.unlock();
       std::this_thread::yield();
       lock.lock();
@@ -383,6 +437,8 @@ bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& ch
     check();
     lock.lock();
   }
+  if (!is_short && !beside)
+    short_waits_ = std::clamp(short_waits_ + (Clock::now() - begin < kSpin ? 1 : -1), 0, kMemory);
   return true;
 }
 

@@ -7,6 +7,7 @@
 // for.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -72,6 +73,8 @@ class TcpMesh {
     TcpHeader header;
     size_t header_bytes = 0;
     TcpRequestPtr message;  // whose bytes come now; null: a header comes
+    // Room for what follows a header, so that a short message takes one call of the system.
+    std::array<char, size_t{8} << 10> more;
   };
   struct Peer {
     Endpoint address;
@@ -88,14 +91,19 @@ class TcpMesh {
   void watch(int fd, int action, int peer, bool out, uint32_t events);
   // The functions below hold the mutex.
   bool drive(std::unique_lock<std::mutex>& lock, int timeout_ms);
-  void receive(int peer);
+  // False: nothing has come.
+  bool receive(int peer);
+  void take(Peer& peer, Incoming& in, const char* bytes, size_t n);
+  void take_header(Peer& peer, Incoming& in, size_t n);
   void begin_message(Peer& peer, Incoming& in);
   void flush(int peer);
   void check_outgoing(int peer);
   void lose(int peer, const ConnectionLost& why);
   void lose_outgoing(int peer, const ConnectionLost& why);
+  void drop_outgoing(Peer& peer, const ConnectionLost& why);
   void look_for_silence();
   bool all_sent() const;
+  bool look(std::unique_lock<std::mutex>& lock, const TcpRequest& request, int turn);
   static void finish(TcpRequest& request);
   static void fail(TcpRequest& request, const ConnectionLost& why);
   static void fail_mismatch(TcpRequest& request, uint64_t bytes_sent);
@@ -114,6 +122,9 @@ class TcpMesh {
   std::condition_variable changed_;
   std::vector<Peer> peers_;
   int waiting_ = 0;
+  int blocked_ = 0;  // outgoing connections
+  // How often a wait for a long message would have been short lately; see wait().
+  int short_waits_ = 0;
   bool driving_ = false;     // a thread waits for events
   bool background_ = false;  // buffered sends are left to the thread
   Deadline next_look_{};

@@ -422,17 +422,37 @@ const RegisterRankFn many_messages("many_messages", [](Communicator& c) {
 const RegisterRankFn traffic("traffic", [](Communicator& c) {
   constexpr int64_t count = 1 << 20;
   std::vector<float> data(count);
-  Traffic traffic;
-  Call call = Call::all_reduce(data.data(), count, f32, ReduceOp::kSum);
-  call.traffic = &traffic;
-  c.run(call);
+  CallRecord record;
+  c.run(Call::all_reduce(data.data(), count, f32, ReduceOp::kSum).recorded(&record));
+  const Traffic& traffic = record.traffic;
   // Four hosts of one rank send and receive 2 * 3/4 of the vector; of two hosts with two ranks,
   // each rank has half of the host's 2 * 1/2.
   const int64_t bytes = count * 4, want = c.backend() == "tcp" ? bytes / 2 * 3 : bytes / 2;
   EXPECT_EQ(traffic.bytes_sent, want);
   EXPECT_EQ(traffic.bytes_received, want);
   EXPECT_GT(traffic.seconds, 0);
+  EXPECT_GE(static_cast<double>(record.end_ns - record.begin_ns) * 1e-9, traffic.seconds);
   EXPECT_GE(c.traffic().bytes_sent, want);
+});
+
+// A call whose length an earlier call finds out: the largest number of all ranks.
+const RegisterRankFn repeated("repeated", [](Communicator& c) {
+  const auto n = static_cast<size_t>(c.size());
+  int64_t times = 100 + c.rank();
+  std::vector<int32_t> mine(size_t{200}, c.rank()), all(n * 200, -1);
+  CallRecord record;
+  const int64_t first = c.post(Call::all_reduce(&times, 1, i64, ReduceOp::kMax).recorded(&record));
+  const int64_t second = c.post(Call::all_gather(mine.data(), all.data(), 1, i32)
+                                    .repeated([](const int64_t* number) { return *number; }, &times)
+                                    .recorded(&record));
+  c.await(second);
+  const int64_t end = record.end_ns;
+  c.await(first);
+  const size_t count = 99 + n;
+  for (size_t i = 0; i < all.size(); ++i)
+    EXPECT_EQ(all[i], i < n * count ? static_cast<int32_t>(i / count) : -1) << i;
+  EXPECT_GT(record.begin_ns, 0);
+  EXPECT_GT(end, record.begin_ns);
 });
 
 // --- on every backend ---------------------------------------------------------------------------
@@ -453,6 +473,7 @@ TEST_P(EveryBackend, Groups) { EXPECT_TRUE(run_ranks(GetParam(), "groups")); }
 TEST_P(EveryBackend, Handles) { EXPECT_TRUE(run_ranks(GetParam(), "handles")); }
 TEST_P(EveryBackend, Messages) { EXPECT_TRUE(run_ranks(GetParam(), "messages")); }
 TEST_P(EveryBackend, SharedMemory) { EXPECT_TRUE(run_ranks(GetParam(), "shared_memory")); }
+TEST_P(EveryBackend, Repeated) { EXPECT_TRUE(run_ranks(GetParam(), "repeated")); }
 TEST_P(EveryBackend, Mistakes) { EXPECT_TRUE(run_ranks(GetParam(), "mistakes")); }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryBackend,
