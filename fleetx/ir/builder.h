@@ -161,9 +161,9 @@ class Builder {
   [[nodiscard]] Inherited in_layer(std::string layer) {
     return {*this, role_, loc_, std::move(layer), guard_};
   }
-  // The ops run only in steps in which `guard`, bool[1], is true.
+  // The ops run only in steps in which `guard`, bool[1], is true; a Var of nothing: in every step.
   [[nodiscard]] Inherited under(const Var& guard) {
-    return {*this, role_, loc_, layer_, guard.name()};
+    return {*this, role_, loc_, layer_, guard.defined() ? guard.name() : ""};
   }
 
  private:

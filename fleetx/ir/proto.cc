@@ -160,6 +160,7 @@ void write_training(const Training& training, pb::Training& out) {
   out.set_loss(training.loss);
   out.set_seed(training.seed);
   out.set_step(training.step);
+  out.set_ready(training.ready);
   for (const Training::Parameter& p : training.parameters) {
     pb::Training::Parameter& parameter = *out.add_parameters();
     parameter.set_name(p.name);
@@ -169,7 +170,7 @@ void write_training(const Training& training, pb::Training& out) {
 }
 
 Training read_training(const pb::Training& in) {
-  Training training{.loss = in.loss(), .seed = in.seed(), .step = in.step()};
+  Training training{.loss = in.loss(), .seed = in.seed(), .step = in.step(), .ready = in.ready()};
   for (const pb::Training::Parameter& p : in.parameters())
     training.parameters.push_back({p.name(), p.gradient(), p.learning_rate()});
   return training;

@@ -90,6 +90,7 @@ void Rewriter::replace_later_uses(Position first, std::string_view from, std::st
   for (; first != p_.ops_.end(); ++first) rename_inputs(first, from, to);
   for (Training::Parameter& p : p_.training_.parameters)
     if (p.gradient == from) p.gradient = to;
+  if (p_.training_.ready == from) p_.training_.ready = to;
 }
 
 VarInfo& Rewriter::edit_var(std::string_view name) {

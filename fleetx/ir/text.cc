@@ -107,6 +107,7 @@ void write_training(std::ostream& out, const Training& training) {
   out << "\ntraining:\n";
   line("loss", {training.loss, training.seed});
   if (!training.step.empty()) line("step", {training.step});
+  if (!training.ready.empty()) line("ready", {training.ready});
   for (const Training::Parameter& p : training.parameters)
     line("parameter", {p.name, p.gradient, p.learning_rate});
 }
@@ -393,10 +394,12 @@ class Parser {
       training.seed = args[1];
     } else if (what == "step" && args.size() == 1) {
       training.step = args[0];
+    } else if (what == "ready" && args.size() == 1) {
+      training.ready = args[0];
     } else if (what == "parameter" && args.size() == 3) {
       training.parameters.push_back({args[0], args[1], args[2]});
     } else {
-      check(false, "expected loss(variable, gradient), step(variable) or ",
+      check(false, "expected loss(variable, gradient), step(variable), ready(variable) or ",
             "parameter(variable, gradient, learning rate)");
     }
   }

@@ -19,7 +19,7 @@ const Training::Parameter* Training::find_gradient(std::string_view variable) co
 }
 
 bool Training::mentions(std::string_view variable) const {
-  return variable == loss || variable == seed || variable == step ||
+  return variable == loss || variable == seed || variable == step || variable == ready ||
          std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& p) {
            return p.name == variable || p.gradient == variable || p.learning_rate == variable;
          });

@@ -6,6 +6,7 @@
 //   training:
 //   loss(mean_0.tmp_0, mean_0.tmp_0@GRAD)
 //   step(@step@)
+//   ready(amp_finite_0)
 //   parameter(fc_0.w_0, fc_0.w_0@GRAD, learning_rate_0)
 #pragma once
 
@@ -28,7 +29,11 @@ struct Training {
 
   std::string loss = "";
   std::string seed = "";  // the gradient of the loss: one op of backward writes it
-  std::string step = "";  // number of updates done, i64[1]; "" before there are updates
+  std::string step = "";  // number of steps done, i64[1]; "" before there are updates
+  // Whether the gradients are to be applied in this step, bool[1]; "": in every step. Strategies
+  // that leave steps out (bad gradients, batches that are merged) set it before the optimizer
+  // comes, which puts its updates under it.
+  std::string ready = "";
   std::vector<Parameter> parameters = {};  // in the order in which backward makes their gradients
 
   bool empty() const { return loss.empty(); }

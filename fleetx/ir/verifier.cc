@@ -141,6 +141,14 @@ class Verifier {
       check(step.type.dtype == DType::kI64 && step.type.shape == Shape{1} && step.persistable,
             "training: the step '", t.step, "' is ", step.type, "; it must be state, i64[1]");
     }
+    if (!t.ready.empty()) {
+      const VarInfo& ready = need(t.ready, "flag of steps that are applied");
+      check(ready.type.dtype == DType::kBool && ready.type.shape == Shape{1}, "training: '",
+            t.ready, "', which says whether gradients are applied, is ", ready.type,
+            "; it must be bool[1]");
+      check(defined_.contains(t.ready), "training: no op computes '", t.ready,
+            "', which says whether gradients are applied");
+    }
     std::set<std::string_view> updated, seen;
     for (const Op& op : p_.ops())
       if (op.role == Role::kUpdate)

@@ -26,7 +26,7 @@ void matmul_to_fc(Graph& g, Node matmul) {
   const ir::Names x = matmul->in("x"), w = matmul->in("y");
   const int rank = p.var(x.front()).type.shape.rank();
   if (rank < 2 || p.var(w.front()).type.shape.rank() != 2) return;
-  if (p.var(x.front()).type.dtype != f32) return;  // all that fc computes in
+  if (p.var(x.front()).type.dtype == f64) return;  // fc computes in f32
   if (matmul->attr<bool>("transpose_x") || matmul->attr<bool>("transpose_y") ||
       matmul->attr<double>("alpha") != 1.0)
     return;
@@ -38,8 +38,7 @@ void matmul_to_fc(Graph& g, Node matmul) {
   const int axis = add->attr<int>("axis");
   if (add->in("x") != y || (axis != -1 && axis != rank - 1)) return;
   const ir::TensorType& type = p.var(bias.front()).type;
-  if (type.shape != Shape({p.var(w.front()).type.shape[1]}) || type.kind != ir::VarKind::kDense)
-    return;
+  if (type != ir::TensorType{p.var(w.front()).type.dtype, {p.var(w.front()).type.shape[1]}}) return;
   if (!g.unchanged(x.front(), matmul, add) || !g.unchanged(w.front(), matmul, add)) return;
 
   g.replace(add, {.type = "fc",

@@ -34,7 +34,7 @@ bool can_be_step(Graph& g, Node op) {
   const std::string& out = op->outputs[0].front();
   const ir::TensorType& type = g.program().var(out).type;
   if (g.producer(out) != op || type.kind != ir::VarKind::kDense || !type.shape.known() ||
-      (type.dtype != f32 && type.dtype != f64))
+      !is_float(type.dtype))
     return false;
   for (const ir::Names& names : op->inputs)
     for (const std::string& name : names)

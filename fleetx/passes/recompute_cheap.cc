@@ -16,8 +16,9 @@
 //     dout, dw = conv2d_grad(again, w, dy)
 //     dx, ds, db = batch_norm_grad(x, s, b, sm, si, dout)
 //
-// A gelu is simply repeated. Not for small outputs, and not where x would have to be kept longer
-// for it.
+// A gelu is simply repeated, and so is a cast of a parameter: in 16 bits a table of words takes
+// half of its memory again. Not for small outputs, and not where x would have to be kept longer for
+// it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -32,8 +33,7 @@ using Position = ir::Rewriter::Position;
 constexpr int64_t kSmall = 1 << 18;  // elements
 
 struct Uses {
-  std::vector<Position> readers;  // in program order
-  int writers = 0;
+  std::vector<Position> readers, writers;  // in program order
 };
 
 std::unordered_map<std::string, Uses> uses_of(ir::Rewriter& rw) {
@@ -42,7 +42,7 @@ std::unordered_map<std::string, Uses> uses_of(ir::Rewriter& rw) {
     for (const ir::Names& names : op->inputs)
       for (const std::string& name : names) uses[name].readers.push_back(op);
     for (const ir::Names& names : op->outputs)
-      for (const std::string& name : names) ++uses[name].writers;
+      for (const std::string& name : names) uses[name].writers.push_back(op);
   }
   return uses;
 }
@@ -60,7 +60,10 @@ bool worth_it(const ir::Program& program, const std::string& out) {
   return shape.known() && shape.numel() > kSmall;
 }
 
-bool cheap(const ir::Op& op) { return op.type() == "batch_norm" || op.type() == "gelu"; }
+bool cheap(const ir::Program& program, const ir::Op& op) {
+  if (op.type() == "cast") return program.var(op.in("x").front()).is_parameter;
+  return op.type() == "batch_norm" || op.type() == "gelu";
+}
 
 // What makes the output of `op` once more.
 ir::Rewriter::NewOp repeated(const ir::Op& op, const std::string& out, ir::Role role) {
@@ -89,15 +92,21 @@ void recompute_cheap(ir::Program& program, const Options& options) {
   std::unordered_map<const ir::Op*, int> order;
   for (const ir::Op& op : program.ops()) order.emplace(&op, static_cast<int>(order.size()));
   for (Position op = rw.begin(); op != rw.end(); ++op) {
-    if (!cheap(*op) || !op->guard.empty()) continue;
+    if (!cheap(program, *op) || !op->guard.empty()) continue;
     const std::string out = op->out("out").front(), x = op->in("x").front();
     const auto fetched = std::find(options.keep.begin(), options.keep.end(), out);
     const Position reader = first_backward(rw, *op, uses[out]);
-    const bool one_value = uses[out].writers == 1 && uses[x].writers == 1;
-    if (reader == rw.end() || fetched != options.keep.end() || !one_value) continue;
-    if (!worth_it(program, out)) continue;
-    const bool x_is_kept = order[&*uses[x].readers.back()] > order[&*reader];
-    if (!x_is_kept) continue;
+    if (reader == rw.end() || fetched != options.keep.end() || uses[out].writers.size() != 1 ||
+        !worth_it(program, out))
+      continue;
+    // x has the same value then, and is there.
+    const bool changes =
+        std::any_of(uses[x].writers.begin(), uses[x].writers.end(), [&](const Position writer) {
+          return order[&*writer] > order[&*op] && order[&*writer] < order[&*reader];
+        });
+    const bool x_is_kept =
+        program.var(x).is_parameter || order[&*uses[x].readers.back()] > order[&*reader];
+    if (changes || !x_is_kept) continue;
     const std::string again = rw.fresh_name(out + "@AGAIN");
     rw.insert(reader, repeated(*op, again, reader->role));
     rw.replace_later_uses(reader, out, again);

@@ -101,6 +101,21 @@ TEST(Training, TheVerifierComparesItWithTheOps) {
   EXPECT_TRUE(contains(parse_error(replaced("step(@step@)", "steps(@step@)")), "expected loss("));
 }
 
+TEST(Training, MaySayInWhichStepsGradientsAreApplied) {
+  std::string text = replaced("step(@step@)", "step(@step@)\nready(on)");
+  text.replace(text.find("var half"), 0, "var on : bool[1]\n");
+  const std::string unknown = text;
+  text.replace(text.find("dloss = fill"), 0, "on = less_than(lr, lr)\n");
+  const Program p = parse_text(text);
+  EXPECT_EQ(p.training().ready, "on");
+  EXPECT_EQ(parse_text(to_text(p)).training(), p.training());
+  EXPECT_EQ(parse_proto(to_proto(p), "p.pb").training(), p.training());
+  EXPECT_TRUE(
+      contains(parse_error(replaced("step(@step@)", "step(@step@)\nready(dw)")),
+               "'dw', which says whether gradients are applied, is f32[4,1]; it must be bool[1]"));
+  EXPECT_TRUE(contains(parse_error(unknown), "no op computes 'on'"));
+}
+
 TEST(Training, TheRewriterFollows) {
   Program p = parse_text(kText);
   Rewriter rw(p);

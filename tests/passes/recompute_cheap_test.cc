@@ -63,6 +63,31 @@ backward:
                          "out@AGAIN = gelu(h) {name=\"act\", approximate=true}\n", "out@AGAIN"));
 }
 
+// A parameter is there in any case; a cast of what is not is kept.
+TEST(RecomputeCheap, CastsOfParametersAreRepeated) {
+  const auto program = [](const std::string& kind, const std::string& more,
+                          const std::string& again, const std::string& name) {
+    return R"(program
+data x : bf16[8,512]
+data dy : bf16[8,1024]
+)" + kind + R"( w : f32[1024,512]
+var h : bf16[1024,512]
+var y : bf16[8,1024]
+var dx : bf16[8,512]
+)" + more + R"(
+forward:
+h = cast(w) {dtype="bf16"}
+y = matmul(x, h) {transpose_y=true}
+backward:
+)" + again +
+           "dx = matmul(dy, " + name + ")\n";
+  };
+  expect_rewrite(recompute_cheap, program("param", "", "", "h"),
+                 program("param", "var h@AGAIN : bf16[1024,512]\n",
+                         "h@AGAIN = cast(w) {dtype=\"bf16\"}\n", "h@AGAIN"));
+  expect_unchanged(recompute_cheap, program("data", "", "", "h"));
+}
+
 TEST(RecomputeCheap, NotWhereItIsSmall) {
   expect_unchanged(recompute_cheap,
                    vars("8,8", "") + kForward +
