@@ -2,6 +2,7 @@
 //   q [B, Q, heads * d], k [B, K, heads * d], v [B, K, heads * e] -> out [B, Q, heads * e]
 //   for each example and head:  P = softmax(scale * q * k^T + mask),  out = P * v
 // mask broadcasts to [B, heads, Q, K]; its last dimension is K.
+// q, k, v and out have one dtype: f32, bf16 or f16; mask is f32 or of that dtype.
 // With dP = dout * v^T:  dS = P * (dP - sum over keys of P * dP),  dv = P^T * dout,
 //   dq = scale * dS * k,  dk = scale * dS^T * q,  dmask = dS summed to the shape of mask.
 // Heads are read where they stand, and the scores of a few queries at a time never leave the cache:
@@ -10,6 +11,8 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/gemm.h"
+#include "fleetx/ops/lib/half.h"
+#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/math.h"
 
 namespace fleetx::ops {
@@ -32,8 +35,9 @@ Sizes sizes(const Args& args) {
 
 void check(const ir::Infer& c) {
   for (const auto* slot : {"q", "k", "v"})
-    c.check(c.in(slot).dtype == DType::kF32 && c.in(slot).shape.rank() == 3, c.show(slot),
-            "; expected f32 [batch, length, heads * size]");
+    c.check(is_f32_or_half(c.in(slot).dtype) && c.in(slot).dtype == c.in("q").dtype &&
+                c.in(slot).shape.rank() == 3,
+            c.show(slot), "; expected f32, bf16 or f16 [batch, length, heads * size], as q");
   const Shape &q = c.in("q").shape, &k = c.in("k").shape, &v = c.in("v").shape;
   const auto heads = c.attr<int64_t>("heads");
   c.check(heads > 0 && q[2] % heads == 0 && v[2] % heads == 0, c.show("q"), ", ", c.show("v"),
@@ -45,18 +49,19 @@ void check(const ir::Infer& c) {
   c.check(k[1] > 0, c.show("k"), "; needs at least one key");
   if (!c.has("mask")) return;
   const Shape &mask = c.in("mask").shape, scores = sizes(c).scores();
-  bool fits = c.in("mask").dtype == DType::kF32 && mask.rank() >= 1 && mask.rank() <= 4 &&
+  const DType dtype = c.in("mask").dtype;
+  bool fits = (dtype == f32 || dtype == c.in("q").dtype) && mask.rank() >= 1 && mask.rank() <= 4 &&
               mask.back() == k[1];
   for (int d = 0; fits && d < mask.rank(); ++d)
     fits = mask[d] == 1 || mask[d] == scores[d + 4 - mask.rank()];
-  c.check(fits, c.show("mask"), "; expected f32 that broadcasts to ", scores,
+  c.check(fits, c.show("mask"), "; expected f32, or as q, that broadcasts to ", scores,
           " and has its last dimension");
 }
 
 void infer(ir::Infer& c) {
   check(c);
   const Shape &q = c.in("q").shape, &v = c.in("v").shape;
-  c.out("out") = {DType::kF32, {q[0], q[1], v[2]}};
+  c.out("out") = {c.in("q").dtype, {q[0], q[1], v[2]}};
 }
 
 double product_flops(const ir::Infer& c, int64_t of_d, int64_t of_e) {
@@ -244,12 +249,13 @@ class Attention final : public AttentionKernel {
 
 void infer_grad(ir::Infer& c) {
   check(c);
-  const Shape out{c.in("q").shape[0], c.in("q").shape[1], c.in("v").shape[2]};
-  c.check(c.in("dout").dtype == DType::kF32 && c.in("dout").shape == out, c.show("dout"),
-          "; expected f32", out);
+  const ir::TensorType out{c.in("q").dtype,
+                           {c.in("q").shape[0], c.in("q").shape[1], c.in("v").shape[2]}};
+  c.check(c.in("dout") == out, c.show("dout"), "; expected ", out);
   for (const std::string slot : {"q", "k", "v"})
     if (c.out_count("d" + slot) > 0) c.out("d" + slot) = c.in(slot);
-  if (c.out_count("dscores") > 0) c.out("dscores") = {DType::kF32, sizes(c).scores()};
+  if (c.out_count("dscores") > 0)
+    c.out("dscores") = {c.has("mask") ? c.in("mask").dtype : f32, sizes(c).scores()};
 }
 
 ir::Cost cost_grad(const ir::Infer& c) { return {.flops = product_flops(c, 3, 2)}; }
@@ -321,6 +327,16 @@ class AttentionGrad final : public AttentionKernel {
   kernel::Slot dout_, dq_, dk_, dv_, dscores_;
 };
 
+template <class K>
+std::unique_ptr<kernel::Kernel> make(kernel::Prepare& p) {
+  static constexpr BySample kBySample{
+      {"q", "k", "v", "mask", "out", "dout", "dq", "dk", "dv", "dscores"}};
+  if (!has_half(p)) return make_new<K>(p);
+  // A mask with fewer dimensions has no samples, whatever its first dimension is.
+  const bool cut = !p.has("mask") || p.in("mask").shape.rank() == 4;
+  return make_in_f32(p, make_new<K>, cut ? kBySample : kAllAtOnce);
+}
+
 FLEETX_OP(attention)
     .input("q")
     .input("k")
@@ -332,7 +348,7 @@ FLEETX_OP(attention)
     .infer(infer)
     .grad(grad)
     .cost(cost)
-    .kernel<Attention>();
+    .kernel(make<Attention>);
 
 FLEETX_OP(attention_grad)
     .input("q")
@@ -348,7 +364,7 @@ FLEETX_OP(attention_grad)
     .attr("scale", 1.0)
     .infer(infer_grad)
     .cost(cost_grad)
-    .kernel<AttentionGrad>();
+    .kernel(make<AttentionGrad>);
 
 }  // namespace
 }  // namespace fleetx::ops

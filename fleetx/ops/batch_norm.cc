@@ -8,6 +8,7 @@
 //   dx = scale * inv_std * (g - dbias / M - (x - mean) * inv_std * dscale / M)   (batch statistics)
 //   dx = scale * inv_std * g                                                    (global statistics)
 // The sign that relu saw is computed again from x: cheaper than reading out.
+// x, out and their gradients are f32, bf16 or f16; all that is per channel is f32.
 // With a `group` the batch is that of all its ranks: sums over a channel, and M, are theirs
 // together; dscale and dbias stay those of this rank, to be averaged like all gradients.
 #include <optional>
@@ -26,8 +27,8 @@ void check_per_channel(const ir::Infer& c, std::string_view slot) {
 
 void check_x(const ir::Infer& c) {
   const ir::TensorType& x = c.in("x");
-  c.check(x.dtype == DType::kF32 && (x.shape.rank() == 2 || x.shape.rank() == 4), c.show("x"),
-          "; expected f32 of rank 2 [N,C] or 4 [N,C,H,W]");
+  c.check(is_f32_or_half(x.dtype) && (x.shape.rank() == 2 || x.shape.rank() == 4), c.show("x"),
+          "; expected f32, bf16 or f16 of rank 2 [N,C] or 4 [N,C,H,W]");
   c.check(c.attr<double>("epsilon") > 0, "epsilon is ", c.attr<double>("epsilon"),
           "; must be positive");
   const auto act = c.attr<std::string>("act");
@@ -121,7 +122,8 @@ class GroupSums {
 
 // Mean of every strip and sum of squared distances from it. Summed as distances from the first row:
 // one walk, and nothing cancels.
-auto measure_strips(const float* x, float* partial, int64_t padded) {
+template <class S>
+auto measure_strips(const S* x, float* partial, int64_t padded) {
   return [=](const Strip& s, auto lanes) {
     float* sum = partial + 2 * s.piece * padded + s.channel;
     sum_two(s, lanes, sum, sum + padded, [=, first = x + s.offset]<class T>(T, int64_t i, int l) {
@@ -142,10 +144,11 @@ class BatchNorm final : public kernel::Kernel {
       : layout_(channel_layout(p.in("x").shape, p.in("x").layout)),
         c_(*Channels::of(p.in("x").shape, layout_)),
         strips_(c_),
+        dtype_(p.in("x").dtype),
         momentum_(p.attr<double>("momentum")),
         epsilon_(p.attr<double>("epsilon")),
         global_(p.attr<bool>("is_test") || p.attr<bool>("use_global_stats")),
-        floor_(Normalize::floor_of(p.attr<std::string>("act"))),
+        floor_(floor_of(p.attr<std::string>("act"))),
         x_(p.input("x", 0, layout_)),
         scale_(p.input("scale")),
         bias_(p.input("bias")),
@@ -162,12 +165,19 @@ class BatchNorm final : public kernel::Kernel {
 
   void bind(const comm::Groups& groups) override { others_.bind(groups); }
   void run(const kernel::Run& r) override {
+    with_storage(dtype_, [&](auto zero) { run_as<decltype(zero)>(r); });
+  }
+  std::string_view implementation() const override { return "own:channels"; }
+
+ private:
+  template <class S>
+  void run_as(const kernel::Run& r) {
     // Channels of the padding get zero coefficients, so that out is zero there too.
     const int64_t padded = c_.padded();
     float* shift = r.out<float>(coefficients_);
     float *factor = shift + padded, *bias = factor + padded;
     std::fill(shift, shift + 3 * padded, 0.0f);
-    const Normalize n{r.in<float>(x_), r.out<float>(out_), shift, factor, bias, floor_};
+    const Normalize<S> n{r.in<S>(x_), r.out<S>(out_), shift, factor, bias, floor_};
     const auto settle = [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) settle_channel(r, c, shift, factor, bias);
     };
@@ -183,12 +193,12 @@ class BatchNorm final : public kernel::Kernel {
       settle(0, c_.channels);
       strips_.for_each(apply);
     };
-    n.past_caches(c_) ? run_with([n](const Strip& s, auto lanes) { n.apply<true>(s, lanes); })
-                      : run_with([n](const Strip& s, auto lanes) { n.apply<false>(s, lanes); });
+    if (n.past_caches(c_))
+      run_with([n](const Strip& s, auto lanes) { n.template apply<true>(s, lanes); });
+    else
+      run_with([n](const Strip& s, auto lanes) { n.template apply<false>(s, lanes); });
   }
-  std::string_view implementation() const override { return "own:channels"; }
 
- private:
   // From the measured strips, or the running statistics, to what the second walk needs.
   void settle_channel(const kernel::Run& r, int64_t c, float* shift, float* factor,
                       float* bias) const {
@@ -238,6 +248,7 @@ class BatchNorm final : public kernel::Kernel {
   Layout layout_;
   Channels c_;
   Strips strips_;
+  DType dtype_;
   double momentum_, epsilon_;
   bool global_;
   float floor_;
@@ -268,6 +279,7 @@ class BatchNormGrad final : public kernel::Kernel {
       : layout_(channel_layout(p.in("x").shape, p.in("x").layout)),
         c_(*Channels::of(p.in("x").shape, layout_)),
         strips_(c_),
+        dtype_(p.in("x").dtype),
         global_(p.attr<bool>("use_global_stats")),
         relu_(p.attr<std::string>("act") == "relu"),
         x_(p.input("x", 0, layout_)),
@@ -284,11 +296,16 @@ class BatchNormGrad final : public kernel::Kernel {
         others_(p, c_, !global_) {}
 
   void bind(const comm::Groups& groups) override { others_.bind(groups); }
-  void run(const kernel::Run& r) override { relu_ ? run_as<true>(r) : run_as<false>(r); }
+  void run(const kernel::Run& r) override {
+    with_storage(dtype_, [&](auto zero) {
+      using S = decltype(zero);
+      relu_ ? run_as<S, true>(r) : run_as<S, false>(r);
+    });
+  }
   std::string_view implementation() const override { return "own:channels"; }
 
  private:
-  template <bool kRelu>
+  template <class S, bool kRelu>
   void run_as(const kernel::Run& r) {
     const int64_t padded = c_.padded();
     float* shift = r.out<float>(coefficients_);  // out = (x - shift) * factor + bias
@@ -300,8 +317,9 @@ class BatchNormGrad final : public kernel::Kernel {
       factor[c] = r.in<float>(inv_std_)[c] * r.in<float>(scale_)[c];
       bias[c] = r.in<float>(bias_)[c];
     }
-    const float *x = r.in<float>(x_), *dout = r.in<float>(dout_);
-    float *dx = r.out<float>(dx_), *partial = r.out<float>(partial_);
+    const S *x = r.in<S>(x_), *dout = r.in<S>(dout_);
+    S* dx = r.out<S>(dx_);
+    float* partial = r.out<float>(partial_);
     const auto measure = [=](const Strip& s, auto lanes) {
       const float *m = shift + s.channel, *f = factor + s.channel, *b = bias + s.channel;
       float* sum = partial + 2 * s.piece * padded + s.channel;
@@ -376,6 +394,7 @@ class BatchNormGrad final : public kernel::Kernel {
   Layout layout_;
   Channels c_;
   Strips strips_;
+  DType dtype_;
   bool global_, relu_;
   kernel::Slot x_, scale_, bias_, mean_, inv_std_, dout_, dx_, dscale_, dbias_, partial_,
       coefficients_;

@@ -9,8 +9,8 @@ namespace {
 
 void infer(ir::Infer& c) {
   const ir::TensorType& x = c.in("x");
-  c.check(x.dtype == DType::kF32 && (x.shape.rank() == 2 || x.shape.rank() == 4), c.show("x"),
-          "; expected f32 of rank 2 [N,C] or 4 [N,C,H,W]");
+  c.check(is_f32_or_half(x.dtype) && (x.shape.rank() == 2 || x.shape.rank() == 4), c.show("x"),
+          "; expected f32, bf16 or f16 of rank 2 [N,C] or 4 [N,C,H,W]");
   for (const auto* slot : {"scale", "bias", "saved_mean", "saved_inv_std"})
     c.check(c.in(slot).dtype == DType::kF32 && c.in(slot).shape == Shape{x.shape[1]}, c.show(slot),
             "; expected f32[", x.shape[1], "], one value per channel of x");
@@ -29,7 +29,8 @@ class BatchNormAgain final : public kernel::Kernel {
       : layout_(channel_layout(p.in("x").shape, p.in("x").layout)),
         c_(*Channels::of(p.in("x").shape, layout_)),
         strips_(c_),
-        floor_(Normalize::floor_of(p.attr<std::string>("act"))),
+        dtype_(p.in("x").dtype),
+        floor_(floor_of(p.attr<std::string>("act"))),
         x_(p.input("x", 0, layout_)),
         scale_(p.input("scale")),
         bias_(p.input("bias")),
@@ -47,11 +48,14 @@ class BatchNormAgain final : public kernel::Kernel {
       factor[c] = r.in<float>(inv_std_)[c] * r.in<float>(scale_)[c];
       bias[c] = r.in<float>(bias_)[c];
     }
-    const Normalize n{r.in<float>(x_), r.out<float>(out_), mean, factor, bias, floor_};
-    if (n.past_caches(c_))
-      strips_.for_each([n](const Strip& s, auto lanes) { n.apply<true>(s, lanes); });
-    else
-      strips_.for_each([n](const Strip& s, auto lanes) { n.apply<false>(s, lanes); });
+    with_storage(dtype_, [&](auto zero) {
+      using S = decltype(zero);
+      const Normalize<S> n{r.in<S>(x_), r.out<S>(out_), mean, factor, bias, floor_};
+      if (n.past_caches(c_))
+        strips_.for_each([n](const Strip& s, auto lanes) { n.template apply<true>(s, lanes); });
+      else
+        strips_.for_each([n](const Strip& s, auto lanes) { n.template apply<false>(s, lanes); });
+    });
   }
   std::string_view implementation() const override { return "own:channels"; }
 
@@ -59,6 +63,7 @@ class BatchNormAgain final : public kernel::Kernel {
   Layout layout_;
   Channels c_;
   Strips strips_;
+  DType dtype_;
   float floor_;
   kernel::Slot x_, scale_, bias_, mean_, inv_std_, out_, coefficients_;
 };

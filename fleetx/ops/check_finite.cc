@@ -1,30 +1,16 @@
 // check_finite: out = true if no element of xs is a NaN or infinite; bool [1]. xs are floats, dense
-// or sparse, of any shapes. No gradient.
-#include "fleetx/base/simd.h"
+// or sparse, of any shapes and dtypes. No gradient.
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
+#include "fleetx/ops/lib/finite.h"
 
 namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
   for (size_t i = 0; i < c.count("xs"); ++i)
-    c.check(c.in("xs", i).dtype == f32 || c.in("xs", i).dtype == f64, c.show("xs", i),
-            "; expected f32 or f64");
+    c.check(is_float(c.in("xs", i).dtype), c.show("xs", i), "; expected floats");
   c.out("out") = {boolean, {1}};
-}
-
-// Exponents of all ones mark what is not finite; looking at bits is the same in every float mode.
-template <class Bits>
-bool all_finite(const Bits* x, int64_t n, Bits exponent) {
-  bool bad = false;
-  bool* result = &bad;
-  vectorized([=] {
-    Bits any = 0;
-    for (int64_t i = 0; i < n; ++i) any |= static_cast<Bits>((x[i] & exponent) == exponent);
-    *result = any != 0;
-  });
-  return !bad;
 }
 
 class CheckFiniteKernel final : public kernel::Kernel {
@@ -57,8 +43,12 @@ class CheckFiniteKernel final : public kernel::Kernel {
       const kernel::SparseRows rows = r.rows(x.slot, x.capacity);
       return check<uint32_t>(rows.values, *rows.count * x.n, 0x7f800000u);
     }
-    if (x.dtype == f64) return check<uint64_t>(r.raw(x.slot), x.n, 0x7ff0000000000000u);
-    return check<uint32_t>(r.raw(x.slot), x.n, 0x7f800000u);
+    switch (x.dtype) {
+      case f64: return check<uint64_t>(r.raw(x.slot), x.n, 0x7ff0000000000000u);
+      case f16:
+      case bf16: return check<uint16_t>(r.raw(x.slot), x.n, exponent_of(x.dtype));
+      default: return check<uint32_t>(r.raw(x.slot), x.n, 0x7f800000u);
+    }
   }
 
   template <class Bits>

@@ -8,6 +8,7 @@
 
 #include "fleetx/comm/communicator.h"
 #include "fleetx/kernel/op.h"
+#include "fleetx/kernel/ticket.h"
 
 namespace fleetx::ops {
 
@@ -36,12 +37,9 @@ CollectiveOp collective_of(std::string_view type);
 
 std::optional<comm::ReduceOp> reduce_op_of(std::string_view name);  // "sum"
 
-// A ticket is the memory of a call that is under way: its number, then room for the marks of the
-// layouts (see collective_kernels.cc).
+// Behind a ticket there is room for the marks of the layouts (see collective_kernels.cc).
 inline constexpr int64_t kMarks = 16;
-inline constexpr int64_t kMarksInTicket = 8;                         // on a 64-byte boundary
-inline constexpr int64_t kTicketSize = kMarksInTicket + kMarks / 2;  // of i64; marks are f32
-inline constexpr int64_t kNothingToAwait = -1;
+inline constexpr int64_t kTicketSize = kernel::kTicketWords + kMarks / 2;  // of i64; marks are f32
 
 std::unique_ptr<kernel::Kernel> make_collective_kernel(kernel::Prepare& p);
 

@@ -228,21 +228,23 @@ class Start final : public CollectiveKernel {
   }
 
   void run(const kernel::Run& r) override {
-    auto* ticket = r.out<int64_t>(ticket_);
-    *ticket = kNothingToAwait;
+    auto* ticket = r.out<kernel::Ticket>(ticket_);
+    *ticket = {};
     if (group_.size() == 1) return calls_.copy(r);
     if (step_) group_->set_step(*r.in<int64_t>(step_));
     if (calls_.in_bucket(r)) {
-      *ticket = group_->post(calls_.whole(r)) * kKinds + kInBucket;
+      ticket->number = group_->post(calls_.whole(r).recorded(&ticket->record)) * kKinds + kInBucket;
       return;
     }
     // They are done in this order: who waits for the last has waited for all.
     const bool marks = calls_.has_marks();
     const size_t before = calls_.count() - (marks ? 0 : 1);
     for (size_t i = 0; i < calls_.count(); ++i) calls_.stage(r, i);
-    for (size_t i = 0; i < before; ++i) (void)group_->start(calls_.call(r, i));
-    const Call last = marks ? calls_.marks_call(ticket + kMarksInTicket) : calls_.call(r, before);
-    *ticket = group_->post(last) * kKinds + (marks ? kInTicket : kNone);
+    for (size_t i = 0; i < before; ++i)
+      (void)group_->start(calls_.call(r, i).recorded(&ticket->record));
+    const Call last = marks ? calls_.marks_call(ticket + 1) : calls_.call(r, before);
+    ticket->number =
+        group_->post(last.recorded(&ticket->record)) * kKinds + (marks ? kInTicket : kNone);
   }
 
  private:
@@ -257,13 +259,12 @@ class Wait final : public CollectiveKernel {
   }
 
   void run(const kernel::Run& r) override {
-    const auto* ticket = r.in<int64_t>(ticket_);
-    if (*ticket == kNothingToAwait) return calls_.copy(r);
-    group_->await(*ticket / kKinds);
-    const int64_t marks = *ticket % kKinds;
-    const bool agree =
-        marks == kNone ||
-        (marks == kInBucket ? calls_.whole_agrees(r) : calls_.marks_agree(ticket + kMarksInTicket));
+    const auto* ticket = r.in<kernel::Ticket>(ticket_);
+    if (ticket->number == kernel::Ticket::kNone) return calls_.copy(r);
+    group_->await(ticket->number / kKinds);
+    const int64_t marks = ticket->number % kKinds;
+    const bool agree = marks == kNone || (marks == kInBucket ? calls_.whole_agrees(r)
+                                                             : calls_.marks_agree(ticket + 1));
     check_arg(agree, group_.op(), "the ranks of the group '", group_.name(),
               "' keep these variables in different layouts, so they cannot be combined: start all "
               "of them with the same FLEETX_MAX_ISA, FLEETX_SKIP and program");

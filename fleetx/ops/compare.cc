@@ -5,13 +5,13 @@
 
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/broadcast.h"
+#include "fleetx/ops/lib/in_f32.h"
 
 namespace fleetx::ops {
 namespace {
 
 void infer_compare(ir::Infer& c) {
   const DType dtype = c.in("x").dtype;
-  c.check(dtype != f16 && dtype != bf16, c.show("x"), "; cast it to f32 first");
   c.check(c.in("y").dtype == dtype, c.show("x"), ", but ", c.show("y"));
   c.out("out") = {boolean, broadcast_shape(c)};
 }
@@ -87,12 +87,12 @@ ir::OpRegistrar compare(const char* type, std::unique_ptr<kernel::Kernel> (*make
 }
 
 const ir::RegisterOp ops[] = {
-    compare("equal", make<std::equal_to<>>, infer_compare),
-    compare("not_equal", make<std::not_equal_to<>>, infer_compare),
-    compare("less_than", make<std::less<>>, infer_compare),
-    compare("less_equal", make<std::less_equal<>>, infer_compare),
-    compare("greater_than", make<std::greater<>>, infer_compare),
-    compare("greater_equal", make<std::greater_equal<>>, infer_compare),
+    compare("equal", also_half<make<std::equal_to<>>>, infer_compare),
+    compare("not_equal", also_half<make<std::not_equal_to<>>>, infer_compare),
+    compare("less_than", also_half<make<std::less<>>>, infer_compare),
+    compare("less_equal", also_half<make<std::less_equal<>>>, infer_compare),
+    compare("greater_than", also_half<make<std::greater<>>>, infer_compare),
+    compare("greater_equal", also_half<make<std::greater_equal<>>>, infer_compare),
     compare("logical_and", make_logical<std::bit_and<>>, infer_logical),
     compare("logical_or", make_logical<std::bit_or<>>, infer_logical),
     compare("logical_xor", make_logical<std::bit_xor<>>, infer_logical),

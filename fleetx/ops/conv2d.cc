@@ -5,11 +5,13 @@
 //   not mix
 // padding is [height, width] or [top, bottom, left, right]; act is "" or "relu".
 // dx, dw and dbias are the transposed sums; with relu, dout counts only where out > 0.
+// x, out and their gradients are f32, bf16 or f16; w is f32 or as x, bias, dw and dbias are as w.
 // Everyone gets the layout that oneDNN likes best; the plan reorders at the borders.
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/channels.h"
+#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/own_convolution.h"
 
 namespace fleetx::ops {
@@ -19,9 +21,9 @@ void infer(ir::Infer& c) {
   check_conv2d(c);
   const Convolution g = conv2d_geometry(c);
   if (c.has("bias"))
-    c.check(c.in("bias").dtype == DType::kF32 && c.in("bias").shape == Shape{g.dst[1]},
-            c.show("bias"), "; expected f32[", g.dst[1], "]");
-  c.out("out") = {DType::kF32, g.dst};
+    c.check(c.in("bias") == ir::TensorType{c.in("w").dtype, {g.dst[1]}}, c.show("bias"),
+            "; expected ", ir::TensorType{c.in("w").dtype, {g.dst[1]}});
+  c.out("out") = {c.in("x").dtype, g.dst};
 }
 
 void grad(ir::Grad& g) {
@@ -41,12 +43,32 @@ void grad(ir::Grad& g) {
 
 ir::Cost cost(const ir::Infer& c) { return {.flops = conv2d_geometry(c).flops()}; }
 
+// The weights of a computation in bf16: they stand in f32, with all their bits, or in bf16.
+kernel::Slot bf16_weights(kernel::Prepare& p, const Convolution& g, const ConvChoice& c,
+                          onednn::Primitive& pack) {
+  if (p.in("w").dtype == bf16) return p.input("w", 0, c.weights);
+  const auto from = weights_desc(g, f32, p.in("w").layout);
+  const kernel::Slot packed = p.scratch(c.weights_md.get_size()),
+                     w = from ? p.input_as_is("w") : p.input("w");
+  pack = onednn::reorder(p, w, from ? *from : *weights_desc(g, f32, Layout::plain()), packed,
+                         c.weights_md);
+  return packed;
+}
+
+// In the types of the op's arguments.
+Convolution geometry(const kernel::Prepare& p, const Shape& dst) {
+  Convolution g = conv2d_geometry(p, dst);
+  g.dtype = p.in("x").dtype;
+  g.dweights_type = p.in("w").dtype;
+  return g;
+}
+
 class Conv2d final : public kernel::Kernel {
  public:
   explicit Conv2d(kernel::Prepare& p) {
-    const Convolution g = conv2d_geometry(p, p.out("out").shape);
+    const Convolution g = geometry(p, p.out("out").shape);
     const ConvOptions options{.bias = p.has("bias"), .relu = p.attr<std::string>("act") == "relu"};
-    if ((way_ = own_way(p, {{ConvPass::kForward}}, g))) {
+    if (g.dtype == f32 && (way_ = own_way(p, {{ConvPass::kForward}}, g))) {
       own_ = way_->make(p, ConvPass::kForward, g, options);
       own_->bind(p.input("x", 0, way_->activations), p.input("w", 0, way_->weights),
                  p.output("out", 0, way_->activations), p.input("bias"));
@@ -54,18 +76,23 @@ class Conv2d final : public kernel::Kernel {
     }
     const ConvChoice c = choose(p, ConvPass::kForward, g, conv2d_wishes(p), options);
     conv_ = onednn::Primitive(p, c.pd);
+    const kernel::Slot w =
+        g.dtype == bf16 ? bf16_weights(p, g, c, pack_) : p.input("w", 0, c.weights);
     conv_.arg(DNNL_ARG_SRC, p.input("x", 0, c.src), c.src_md)
-        .arg(DNNL_ARG_WEIGHTS, p.input("w", 0, c.weights), c.weights_md)
+        .arg(DNNL_ARG_WEIGHTS, w, c.weights_md)
         .arg(DNNL_ARG_BIAS, p.input("bias"), c.pd.query_md(dnnl::query::weights_md, 1))
         .arg(DNNL_ARG_DST, p.output("out", 0, c.dst), c.dst_md);
   }
-  void run(const kernel::Run& r) override { own_ ? own_->run(r) : conv_.run(r); }
+  void run(const kernel::Run& r) override {
+    if (pack_) pack_.run(r);
+    own_ ? own_->run(r) : conv_.run(r);
+  }
   std::string_view implementation() const override {
     return way_ ? way_->name : conv_.implementation();
   }
 
  private:
-  onednn::Primitive conv_;
+  onednn::Primitive pack_, conv_;
   const OwnWay* way_ = nullptr;
   std::unique_ptr<OwnConvolution> own_;
 };
@@ -73,14 +100,14 @@ class Conv2d final : public kernel::Kernel {
 void infer_grad(ir::Infer& c) {
   check_conv2d(c);
   const Convolution g = conv2d_geometry(c);
-  c.check(c.in("dout").dtype == DType::kF32 && c.in("dout").shape == g.dst, c.show("dout"),
-          "; expected f32", g.dst);
+  const ir::TensorType out{c.in("x").dtype, g.dst};
+  c.check(c.in("dout") == out, c.show("dout"), "; expected ", out);
   const bool act = !c.attr<std::string>("act").empty();
   c.check(!act || (c.has("out") && c.in("out") == c.in("dout")), c.show("out"),
           "; with an act it must be given, like dout");
   if (c.out_count("dx") > 0) c.out("dx") = c.in("x");
   if (c.out_count("dw") > 0) c.out("dw") = c.in("w");
-  if (c.out_count("dbias") > 0) c.out("dbias") = {DType::kF32, {g.dst[1]}};
+  if (c.out_count("dbias") > 0) c.out("dbias") = {c.in("w").dtype, {g.dst[1]}};
 }
 
 ir::Cost cost_grad(const ir::Infer& c) {
@@ -91,16 +118,21 @@ ir::Cost cost_grad(const ir::Infer& c) {
 class Conv2dGrad final : public kernel::Kernel {
  public:
   explicit Conv2dGrad(kernel::Prepare& p) {
-    const Convolution g = conv2d_geometry(p, p.in("dout").shape);
+    const Convolution g = geometry(p, p.in("dout").shape);
     if (!p.has_out("dx")) p.input_as_is("w");  // what is not read may stay as it is
     if (!p.has_out("dw") && !p.has_out("dbias")) p.input_as_is("x");
+    const std::vector<ConvPass> passes = passes_of(p);
+    if (passes.empty()) return;
+    if (g.dtype == f32) way_ = own_way(p, passes, g);
+    way_ ? prepare_own(p, g) : prepare_onednn(p, g);
+    implementation_ = way_ ? std::string(way_->name) : onednn::names_of(weights_, "dx", data_);
+  }
+
+  static std::vector<ConvPass> passes_of(const kernel::Prepare& p) {
     std::vector<ConvPass> passes;
     if (p.has_out("dw") || p.has_out("dbias")) passes.push_back(ConvPass::kWeights);
     if (p.has_out("dx")) passes.push_back(ConvPass::kData);
-    if (passes.empty()) return;
-    way_ = own_way(p, passes, g);
-    way_ ? prepare_own(p, g) : prepare_onednn(p, g);
-    implementation_ = way_ ? std::string(way_->name) : onednn::names_of(weights_, "dx", data_);
+    return passes;
   }
 
   void run(const kernel::Run& r) override {
@@ -167,8 +199,9 @@ class Conv2dGrad final : public kernel::Kernel {
   // The weights stand as forward reads them, vectors of outputs; dx wants vectors of inputs. Like
   // the panels of a matrix product they are packed anew in every step (0.5 % of its time).
   kernel::Slot packed_weights(kernel::Prepare& p, const Convolution& g, const ConvChoice& data) {
+    if (g.dtype == bf16) return bf16_weights(p, g, data, pack_);
     const Layout& stands = p.in("w").layout;
-    const auto from = weights_desc(g, stands);
+    const auto from = weights_desc(g, f32, stands);
     if (stands == data.weights || !from) return p.input("w", 0, data.weights);
     const kernel::Slot packed = p.scratch(data.weights_md.get_size());
     pack_ = onednn::reorder(p, p.input_as_is("w"), *from, packed, data.weights_md);
@@ -225,6 +258,22 @@ class Conv2dGrad final : public kernel::Kernel {
   int64_t stored_ = 0;
 };
 
+std::unique_ptr<kernel::Kernel> make(kernel::Prepare& p) {
+  if (!has_half(p) ||
+      computes_in_bf16(p, {{ConvPass::kForward}}, conv2d_geometry(p, p.out("out").shape)))
+    return make_new<Conv2d>(p);
+  return make_in_f32(p, make_new<Conv2d>, kConvBySample);
+}
+
+std::unique_ptr<kernel::Kernel> make_grad(kernel::Prepare& p) {
+  // What relu did not let pass is taken away in f32.
+  const bool act = !p.attr<std::string>("act").empty();
+  if (!has_half(p) || (!act && computes_in_bf16(p, Conv2dGrad::passes_of(p),
+                                                conv2d_geometry(p, p.in("dout").shape))))
+    return make_new<Conv2dGrad>(p);
+  return make_in_f32(p, make_new<Conv2dGrad>, kConvBySample);
+}
+
 FLEETX_OP(conv2d)
     .input("x")
     .input("w")
@@ -238,7 +287,7 @@ FLEETX_OP(conv2d)
     .infer(infer)
     .grad(grad)
     .cost(cost)
-    .kernel<Conv2d>();
+    .kernel(make);
 
 FLEETX_OP(conv2d_grad)
     .input("x")
@@ -255,7 +304,7 @@ FLEETX_OP(conv2d_grad)
     .attr("act", "")
     .infer(infer_grad)
     .cost(cost_grad)
-    .kernel<Conv2dGrad>();
+    .kernel(make_grad);
 
 }  // namespace
 }  // namespace fleetx::ops

@@ -8,6 +8,7 @@
 
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/channels.h"
+#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/own_convolution.h"
 
 namespace fleetx::ops {
@@ -22,11 +23,11 @@ void infer(ir::Infer& c) {
     c.check(c.in(slot).dtype == DType::kF32 && c.in(slot).shape == Shape{g.dst[1]}, c.show(slot),
             "; expected f32[", g.dst[1], "], one value per channel of the result");
   if (c.has("residual"))
-    c.check(c.in("residual") == ir::TensorType{DType::kF32, g.dst}, c.show("residual"),
-            "; expected f32", g.dst);
+    c.check(c.in("residual") == ir::TensorType{c.in("x").dtype, g.dst}, c.show("residual"),
+            "; expected ", ir::TensorType{c.in("x").dtype, g.dst});
   c.check(c.attr<double>("epsilon") > 0, "epsilon is ", c.attr<double>("epsilon"),
           "; must be positive");
-  c.out("out") = {DType::kF32, g.dst};
+  c.out("out") = {c.in("x").dtype, g.dst};
 }
 
 ir::Cost cost(const ir::Infer& c) { return {.flops = conv2d_geometry(c).flops()}; }
@@ -158,7 +159,7 @@ FLEETX_OP(conv2d_norm)
     .attr("act", "")
     .infer(infer)
     .cost(cost)
-    .kernel<Conv2dNorm>();
+    .kernel(also_half<make_new<Conv2dNorm>, kConvBySample>);
 
 }  // namespace
 }  // namespace fleetx::ops

@@ -6,6 +6,7 @@
 // to the data, and its own gradients are a convolution (dx) and its backward to the weights (dw).
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/channels.h"
+#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/own_convolution.h"
 
 namespace fleetx::ops {
@@ -53,9 +54,9 @@ void infer(ir::Infer& c) {
   check(c);
   const Convolution g = geometry(c);
   if (c.has("bias"))
-    c.check(c.in("bias").dtype == DType::kF32 && c.in("bias").shape == Shape{g.src[1]},
-            c.show("bias"), "; expected f32[", g.src[1], "]");
-  c.out("out") = {DType::kF32, g.src};
+    c.check(c.in("bias") == ir::TensorType{c.in("w").dtype, {g.src[1]}}, c.show("bias"),
+            "; expected ", ir::TensorType{c.in("w").dtype, {g.src[1]}});
+  c.out("out") = {c.in("x").dtype, g.src};
 }
 
 void grad(ir::Grad& g) {
@@ -129,11 +130,11 @@ class Conv2dTranspose final : public kernel::Kernel {
 void infer_grad(ir::Infer& c) {
   check(c);
   const Convolution g = geometry(c);
-  c.check(c.in("dout").dtype == DType::kF32 && c.in("dout").shape == g.src, c.show("dout"),
-          "; expected f32", g.src);
+  const ir::TensorType out{c.in("x").dtype, g.src};
+  c.check(c.in("dout") == out, c.show("dout"), "; expected ", out);
   if (c.out_count("dx") > 0) c.out("dx") = c.in("x");
   if (c.out_count("dw") > 0) c.out("dw") = c.in("w");
-  if (c.out_count("dbias") > 0) c.out("dbias") = {DType::kF32, {g.src[1]}};
+  if (c.out_count("dbias") > 0) c.out("dbias") = {c.in("w").dtype, {g.src[1]}};
 }
 
 ir::Cost cost_grad(const ir::Infer& c) {
@@ -243,7 +244,7 @@ FLEETX_OP(conv2d_transpose)
     .infer(infer)
     .grad(grad)
     .cost(cost)
-    .kernel<Conv2dTranspose>();
+    .kernel(also_half<make_new<Conv2dTranspose>, kConvBySample>);
 
 FLEETX_OP(conv2d_transpose_grad)
     .input("x")
@@ -259,7 +260,7 @@ FLEETX_OP(conv2d_transpose_grad)
     .attr("groups", 1)
     .infer(infer_grad)
     .cost(cost_grad)
-    .kernel<Conv2dTransposeGrad>();
+    .kernel(also_half<make_new<Conv2dTransposeGrad>, kConvBySample>);
 
 }  // namespace
 }  // namespace fleetx::ops

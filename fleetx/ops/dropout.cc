@@ -13,6 +13,7 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
+#include "fleetx/ops/lib/half.h"
 
 namespace fleetx::ops {
 namespace {
@@ -21,7 +22,7 @@ bool upscales(const ir::Op& op) { return op.attr<std::string>("mode") == "upscal
 
 void infer(ir::Infer& c) {
   const ir::TensorType& x = c.in("x");
-  c.check(x.dtype == f32 || x.dtype == f64, c.show("x"), "; expected f32 or f64");
+  c.check(is_float(x.dtype), c.show("x"), "; expected a float");
   const auto p = c.attr<double>("p");
   c.check(p >= 0 && p <= 1, "p is ", p, "; must be between 0 and 1");
   const auto mode = c.attr<std::string>("mode");
@@ -57,7 +58,11 @@ double kept_scale(const kernel::Prepare& p) {
   return upscales(p.op()) && drop < 1 ? 1 / (1 - drop) : 1.0;
 }
 
-template <class T>
+// 16-bit floats are multiplied in f32.
+template <class S>
+using Computed = std::conditional_t<sizeof(S) == 2, float, S>;
+
+template <class S>
 class DropoutKernel final : public kernel::Kernel {
  public:
   explicit DropoutKernel(kernel::Prepare& p)
@@ -76,8 +81,9 @@ class DropoutKernel final : public kernel::Kernel {
   void run(const kernel::Run& r) override {
     const int64_t* step = r.in<int64_t>(step_);
     const Philox random = stream_.at(step ? static_cast<uint64_t>(*step) : 0);
-    const T* x = r.in<T>(x_);
-    T* out = r.out<T>(out_);
+    using T = Computed<S>;
+    const S* x = r.in<S>(x_);
+    S* out = r.out<S>(out_);
     uint8_t* mask = r.out<uint8_t>(mask_);
     const auto scale = static_cast<T>(scale_);
     const int32_t threshold = threshold_;
@@ -91,8 +97,8 @@ class DropoutKernel final : public kernel::Kernel {
           random.blocks(index / 4, kChunk / 4 + 1, words.data());
           // Bytes may alias anything, the captured variables too: copies of them stay in registers.
           const uint32_t* word = words.data() + skip;
-          const T* from = x + at;
-          T* to = out + at;
+          const S* from = x + at;
+          S* to = out + at;
           uint8_t* flag = mask + at;
           const int32_t limit = threshold;
           const T factor = scale;
@@ -100,7 +106,7 @@ class DropoutKernel final : public kernel::Kernel {
           for (int64_t i = 0; i < n; ++i) {
             const bool keep = static_cast<int32_t>(word[i] >> 8) >= limit;
             const T value = from[i] * factor;
-            to[i] = keep ? value : T{0};
+            to[i] = static_cast<S>(keep ? value : T{0});
             flag[i] = keep ? 1 : 0;
           }
         }
@@ -118,7 +124,7 @@ class DropoutKernel final : public kernel::Kernel {
   int64_t n_;
 };
 
-template <class T>
+template <class S>
 class TestKernel final : public kernel::Kernel {
  public:
   explicit TestKernel(kernel::Prepare& p)
@@ -131,15 +137,16 @@ class TestKernel final : public kernel::Kernel {
   }
 
   void run(const kernel::Run& r) override {
-    const T* x = r.in<T>(x_);
-    T* out = r.out<T>(out_);
+    using T = Computed<S>;
+    const S* x = r.in<S>(x_);
+    S* out = r.out<S>(out_);
     uint8_t* mask = r.out<uint8_t>(mask_);
     const auto scale = static_cast<T>(scale_);
     parallel_for(n_, 1 << 14, [=](int64_t begin, int64_t end) {
       vectorized([=] {
         std::fill(mask + begin, mask + end, uint8_t{1});
 #pragma GCC ivdep
-        for (int64_t i = begin; i < end; ++i) out[i] = x[i] * scale;
+        for (int64_t i = begin; i < end; ++i) out[i] = static_cast<S>(x[i] * scale);
       });
     });
   }
@@ -150,7 +157,7 @@ class TestKernel final : public kernel::Kernel {
   int64_t n_;
 };
 
-template <class T>
+template <class S>
 class DropoutGradKernel final : public kernel::Kernel {
  public:
   explicit DropoutGradKernel(kernel::Prepare& p)
@@ -162,15 +169,16 @@ class DropoutGradKernel final : public kernel::Kernel {
 
   void run(const kernel::Run& r) override {
     const uint8_t* mask = r.in<uint8_t>(mask_);
-    const T* dout = r.in<T>(dout_);
-    T* dx = r.out<T>(dx_);
+    using T = Computed<S>;
+    const S* dout = r.in<S>(dout_);
+    S* dx = r.out<S>(dx_);
     const auto scale = static_cast<T>(scale_);
     parallel_for(n_, 1 << 14, [=](int64_t begin, int64_t end) {
       vectorized([=] {
 #pragma GCC ivdep
         for (int64_t i = begin; i < end; ++i) {
           const T value = dout[i] * scale;
-          dx[i] = mask[i] != 0 ? value : T{0};
+          dx[i] = static_cast<S>(mask[i] != 0 ? value : T{0});
         }
       });
     });
@@ -182,19 +190,21 @@ class DropoutGradKernel final : public kernel::Kernel {
   int64_t n_;
 };
 
+template <template <class> class K>
+std::unique_ptr<kernel::Kernel> make_for(DType dtype, kernel::Prepare& p) {
+  if (dtype == f64) return std::make_unique<K<double>>(p);
+  return with_storage(dtype, [&](auto zero) -> std::unique_ptr<kernel::Kernel> {
+    return std::make_unique<K<decltype(zero)>>(p);
+  });
+}
+
 std::unique_ptr<kernel::Kernel> make(kernel::Prepare& p) {
-  const bool is_double = p.in("x").dtype == f64;
-  if (p.attr<bool>("is_test")) {
-    if (is_double) return std::make_unique<TestKernel<double>>(p);
-    return std::make_unique<TestKernel<float>>(p);
-  }
-  if (is_double) return std::make_unique<DropoutKernel<double>>(p);
-  return std::make_unique<DropoutKernel<float>>(p);
+  if (p.attr<bool>("is_test")) return make_for<TestKernel>(p.in("x").dtype, p);
+  return make_for<DropoutKernel>(p.in("x").dtype, p);
 }
 
 std::unique_ptr<kernel::Kernel> make_grad(kernel::Prepare& p) {
-  if (p.in("dout").dtype == f64) return std::make_unique<DropoutGradKernel<double>>(p);
-  return std::make_unique<DropoutGradKernel<float>>(p);
+  return make_for<DropoutGradKernel>(p.in("dout").dtype, p);
 }
 
 FLEETX_OP(dropout)

@@ -1,5 +1,5 @@
 // The binary family: out = f(x, y) with broadcasting (see broadcast.h for `axis`). Floats and
-// integers; x and y have one dtype.
+// integers; x and y have one dtype. 16-bit floats are computed in f32.
 //   elementwise_add       x + y, with act="relu" max(x + y, 0)
 //   elementwise_sub       x - y
 //   elementwise_mul       x * y
@@ -15,6 +15,7 @@
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/broadcast.h"
 #include "fleetx/ops/lib/element_loop.h"
+#include "fleetx/ops/lib/half.h"
 
 namespace fleetx::ops {
 namespace {
@@ -125,8 +126,8 @@ struct FloorDiv : Formula {
 
 void infer(ir::Infer& c) {
   const DType dtype = c.in("x").dtype;
-  c.check(dtype == f32 || dtype == f64 || dtype == i32 || dtype == i64, c.show("x"),
-          "; expected f32, f64, i32 or i64");
+  c.check(is_float(dtype) || dtype == i32 || dtype == i64, c.show("x"),
+          "; expected a float, i32 or i64");
   c.check(c.in("y").dtype == dtype, c.show("x"), ", but ", c.show("y"));
   c.out("out") = {dtype, broadcast_shape(c)};
 }
@@ -262,9 +263,61 @@ class BinaryKernel final : public kernel::Kernel {
   Broadcast walk_;
 };
 
+// The op's loop for f32 on pieces of rows that are converted in the first-level cache.
+class HalfBinaryKernel final : public kernel::Kernel {
+ public:
+  explicit HalfBinaryKernel(kernel::Prepare& p)
+      : dtype_(p.in("x").dtype), loop_(make_element_loop(p.op().type(), p.op().attrs, f32)) {
+    const auto axis = p.attr<int64_t>("axis");
+    const Shape& out = p.out("out").shape;
+    const Layout layout = common_layout(p, axis, loop_->keeps_zero());
+    const auto bind = [&](const char* slot) {
+      return p.input(slot, 0, p.in(slot).shape == out ? layout : Layout::plain());
+    };
+    x_ = bind("x");
+    y_ = bind("y");
+    out_ = p.output("out", 0, layout);
+    walk_ = Broadcast(out, p.in("x").shape, p.in("y").shape, axis, layout);
+  }
+
+  void run(const kernel::Run& r) override {
+    const auto *x = r.in<uint16_t>(x_), *y = r.in<uint16_t>(y_);
+    auto* out = r.out<uint16_t>(out_);
+    const bool x_varies = walk_.dims().back().x != 0, y_varies = walk_.dims().back().y != 0;
+    walk_.for_each_rows([&](const Broadcast::Rows& rows) {
+      alignas(64) float blocks[2][kBlock];
+      const void* wide[] = {blocks[0], blocks[1]};
+      for (int64_t row = 0; row < rows.rows; ++row)
+        for (int64_t at = 0; at < rows.columns; at += kBlock) {
+          const int64_t n = std::min(kBlock, rows.columns - at);
+          read(x + rows.x + row * rows.x_row, x_varies, at, n, blocks[0]);
+          read(y + rows.y + row * rows.y_row, y_varies, at, n, blocks[1]);
+          loop_->run(wide, blocks[0], n);
+          narrow(blocks[0], dtype_, out + rows.out + row * rows.columns + at, n);
+        }
+    });
+  }
+
+ private:
+  static constexpr int64_t kBlock = 1024;
+
+  void read(const uint16_t* row, bool varies, int64_t at, int64_t n, float* to) const {
+    if (varies) return widen(dtype_, row + at, to, n);
+    widen(dtype_, row, to, 1);
+    std::fill(to + 1, to + n, to[0]);
+  }
+
+  DType dtype_;
+  std::unique_ptr<ElementLoop> loop_;
+  kernel::Slot x_, y_, out_;
+  Broadcast walk_;
+};
+
 template <class F>
 std::unique_ptr<kernel::Kernel> make(kernel::Prepare& p) {
   switch (p.in("x").dtype) {
+    case DType::kF16:
+    case DType::kBF16: return std::make_unique<HalfBinaryKernel>(p);
     case DType::kF64: return std::make_unique<BinaryKernel<F, double>>(p);
     case DType::kI32: return std::make_unique<BinaryKernel<F, int32_t>>(p);
     case DType::kI64: return std::make_unique<BinaryKernel<F, int64_t>>(p);

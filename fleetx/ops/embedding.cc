@@ -1,7 +1,9 @@
 // embedding: out[i] = w[ids[i]], zeros where ids[i] == padding_idx (-1: no padding).
 //   out.shape = ids.shape + [D] for w [V,D].
 // dw[ids[i]] += dout[i], in order of i; padding adds nothing. sparse=true: dw is sparse rows, one
-// per id that is not padding, so that neither time nor memory depends on V.
+// per id that is not padding, so that neither time nor memory depends on V. any_id=true: the table
+// is elsewhere and takes any id >= 0, also beyond V.
+#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/rows.h"
 #include "fleetx/ops/lib/sparse_rows.h"
 #include "fleetx/ops/lib/strided_copy.h"
@@ -38,6 +40,7 @@ void infer_grad(ir::Infer& c) {
               dout.numel(0, ids.rank()) == ids.numel(),
           c.show("dout"), ", ", c.show("ids"), "; w has shape ", shape);
   const bool sparse = c.attr<bool>("sparse");
+  c.check(sparse || !c.attr<bool>("any_id"), "any_id=true needs a sparse gradient");
   c.out("dw") = {c.in("dout").dtype, shape, sparse ? ir::VarKind::kSparseRows : ir::VarKind::kDense,
                  sparse ? ids.numel() : -1};
 }
@@ -101,7 +104,7 @@ class DenseGradKernel final : public kernel::Kernel {
 class SparseGradKernel final : public kernel::Kernel {
  public:
   explicit SparseGradKernel(kernel::Prepare& p)
-      : ids_(p, "ids", p.out("dw").shape[0], "rows in w"),
+      : ids_(p, "ids", p.attr<bool>("any_id") ? INT64_MAX : p.out("dw").shape[0], "rows in w"),
         dout_(p.input("dout")),
         dw_(p.output("dw")),
         padding_(p.attr<int64_t>("padding_idx")),
@@ -174,10 +177,11 @@ FLEETX_OP(embedding_grad)
     .output("dw")
     .attr("padding_idx", -1)
     .attr("sparse", false)
+    .attr("any_id", false)
     .required_attr("shape", ir::AttrType::kInts)
     .infer(infer_grad)
     .cost(cost_grad)
-    .kernel(make_grad);
+    .kernel(also_half<make_grad>);
 
 }  // namespace
 }  // namespace fleetx::ops

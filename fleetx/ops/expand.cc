@@ -6,6 +6,7 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/ops/lib/copy_kernel.h"
+#include "fleetx/ops/lib/in_f32.h"
 
 namespace fleetx::ops {
 namespace {
@@ -180,7 +181,7 @@ FLEETX_OP(tile_grad)
     .required_attr("repeats", ir::AttrType::kInts)
     .required_attr("rank", ir::AttrType::kInt)
     .infer(infer_tile_grad)
-    .kernel(make_tile_grad);
+    .kernel(also_half<make_tile_grad>);
 
 }  // namespace
 }  // namespace fleetx::ops

@@ -1,24 +1,32 @@
-// fc: a fully connected layer. x is seen as a matrix [M, K], its first num_flatten_dims dimensions
-// being the rows; w [K, N], bias [N] -> out of shape x.shape[:num_flatten_dims] + [N].
+// fc: a fully connected layer. x is seen as a matrix [M, K], its first
+// num_flatten_dims dimensions being the rows; w [K, N], bias [N] -> out of
+// shape x.shape[:num_flatten_dims] + [N].
 //   z = x * w + bias, out = act(z); act: "", relu, gelu (by erf), tanh, sigmoid
-// With dz = dout * act'(z):  dx = dz * w^T, dw = x^T * dz, dbias = sum over rows of dz.
-// act' of relu, tanh and sigmoid comes from out; gelu's needs z, which is computed once more.
-// fc_grad's attribute dx_columns: dx is made for the first columns of x only; 0: for all.
+// With dz = dout * act'(z):  dx = dz * w^T, dw = x^T * dz, dbias = sum over
+// rows of dz. act' of relu, tanh and sigmoid comes from out; gelu's needs z,
+// which is computed once more. fc_grad's attribute dx_columns: dx is made for
+// the first columns of x only; 0: for all.
 //
-// fc_group: several layers that read the same x, as q, k and v of attention do. w, bias and out are
-// lists, all w of one shape; there is no act.
+// x, out and their gradients are f32, bf16 or f16; w is f32 or as x, bias, dw
+// and dbias are as w.
+//
+// fc_group: several layers that read the same x, as q, k and v of attention do.
+// w, bias and out are lists, all w of one shape; there is no act.
 //   out[i] = x * w[i] + bias[i]
-//   dx = addend + sum of dout[i] * w[i]^T, dw[i] = x^T * dout[i], dbias[i] as above
-// Products are larger so, and dx is not written for each layer and added up by another op. addend
-// is what else reaches x, as from a residual connection.
+//   dx = addend + sum of dout[i] * w[i]^T, dw[i] = x^T * dout[i], dbias[i] as
+//   above
+// Products are larger so, and dx is not written for each layer and added up by
+// another op. addend is what else reaches x, as from a residual connection.
 #include <algorithm>
 #include <optional>
 
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
+#include "fleetx/ops/lib/bf16_product.h"
 #include "fleetx/ops/lib/element_loop.h"
 #include "fleetx/ops/lib/gemm.h"
+#include "fleetx/ops/lib/half.h"
 #include "fleetx/ops/lib/pieces.h"
 #include "fleetx/ops/lib/strided_copy.h"
 
@@ -39,9 +47,10 @@ Sizes sizes(const Args& args) {
 // Checks x and w; gives the shape of out.
 Shape check_product(const ir::Infer& c) {
   const Shape &x = c.in("x").shape, &w = c.in("w").shape;
-  c.check(c.in("x").dtype == DType::kF32 && x.rank() >= 2, c.show("x"),
-          "; expected f32 of rank 2 or more");
-  c.check(c.in("w").dtype == DType::kF32 && w.rank() == 2, c.show("w"), "; expected f32 [K,N]");
+  c.check(is_f32_or_half(c.in("x").dtype) && x.rank() >= 2, c.show("x"),
+          "; expected f32, bf16 or f16 of rank 2 or more");
+  c.check((c.in("w").dtype == f32 || c.in("w").dtype == c.in("x").dtype) && w.rank() == 2,
+          c.show("w"), "; expected f32 [K,N], or in the dtype of x");
   const int flat = c.attr<int>("num_flatten_dims");
   c.check(flat >= 1 && flat < x.rank(), "num_flatten_dims is ", flat, ", ", c.show("x"),
           "; must be at least 1 and less than the rank of x");
@@ -57,7 +66,7 @@ Shape check_product(const ir::Infer& c) {
 }
 
 void check_biases(const ir::Infer& c) {
-  const ir::TensorType type{DType::kF32, {sizes(c).n}};
+  const ir::TensorType type{c.in("w").dtype, {sizes(c).n}};
   for (size_t i = 0; i < c.count("bias"); ++i)
     c.check(c.in("bias", i) == type, c.show("bias", i), "; expected ", type);
 }
@@ -77,10 +86,10 @@ Shape check(const ir::Infer& c) {
   return out;
 }
 
-void infer(ir::Infer& c) { c.out("out") = {DType::kF32, check(c)}; }
+void infer(ir::Infer& c) { c.out("out") = {c.in("x").dtype, check(c)}; }
 
 void infer_group(ir::Infer& c) {
-  const ir::TensorType out{DType::kF32, check_product(c)};
+  const ir::TensorType out{c.in("x").dtype, check_product(c)};
   check_count(c, c.count("bias"), "bias");
   check_count(c, c.out_count("out"), "out");
   check_biases(c);
@@ -134,53 +143,133 @@ void grad_group(ir::Grad& g) {
         if (g.needs(slot, i)) g.set(slot, i, d.all(str("d", slot))[i]);
 }
 
-std::unique_ptr<ElementLoop> activation(const std::string& act, const char* suffix = "") {
+std::unique_ptr<ElementLoop> activation(DType dtype, const std::string& act,
+                                        const char* suffix = "") {
   if (act.empty()) return nullptr;
-  return make_element_loop(act + suffix, ir::Attrs{{"approximate", false}}, f32);
+  return make_element_loop(act + suffix, ir::Attrs{{"approximate", false}}, dtype);
 }
 
 // The arguments of a slot, which is a list in a group.
+template <class T>
 class Pointers {
  public:
   Pointers() = default;
   explicit Pointers(std::vector<kernel::Slot> slots)
       : slots_(std::move(slots)), at_(slots_.size()) {}
 
-  std::span<float* const> of(const kernel::Run& r) {
-    for (size_t i = 0; i < slots_.size(); ++i) at_[i] = r.out<float>(slots_[i]);
+  std::span<T* const> of(const kernel::Run& r) {
+    for (size_t i = 0; i < slots_.size(); ++i) at_[i] = static_cast<T*>(r.raw(slots_[i]));
     return at_;
   }
   bool empty() const { return slots_.empty(); }
+  kernel::Slot operator[](size_t i) const { return slots_[i]; }
 
  private:
   std::vector<kernel::Slot> slots_;
-  std::vector<float*> at_;  // of a step, here because steps allocate nothing
+  std::vector<T*> at_;  // of a step, here because steps allocate nothing
 };
+
+kernel::Slot room_for(kernel::Prepare& p, int64_t n, DType dtype) {
+  return p.scratch(static_cast<size_t>(n) * size_of(dtype));
+}
+kernel::Slot scratch_for(kernel::Prepare& p, int64_t floats) {
+  return floats > 0 ? room_for(p, floats, f32) : kernel::Slot();
+}
+
+// The vectors of a list that are computed in f32; those of 16 bits are
+// converted.
+class Vectors {
+ public:
+  Vectors() = default;
+  Vectors(kernel::Prepare& p, std::vector<kernel::Slot> slots, DType dtype, int64_t length)
+      : dtype_(dtype), length_(length), given_(slots) {
+    if (is_half(dtype))
+      for (kernel::Slot& slot : slots) slot = room_for(p, length, f32);
+    const_.reserve(slots.size());
+    wide_ = Pointers<float>(std::move(slots));
+  }
+
+  std::span<const float* const> read(const kernel::Run& r) {
+    const std::span<float* const> wide = wide_.of(r);
+    for (size_t i = 0; i < given_.size() && is_half(dtype_); ++i)
+      widen(dtype_, r.raw(given_[i]), wide[i], length_);
+    const_.assign(wide.begin(), wide.end());
+    return const_;
+  }
+  std::span<float* const> room(const kernel::Run& r) { return wide_.of(r); }
+  void write(const kernel::Run& r) {
+    const std::span<float* const> wide = wide_.of(r);
+    for (size_t i = 0; i < given_.size() && is_half(dtype_); ++i)
+      narrow(wide[i], dtype_, r.raw(given_[i]), length_);
+  }
+
+ private:
+  DType dtype_ = f32;
+  int64_t length_ = 0;
+  std::vector<kernel::Slot> given_;
+  Pointers<float> wide_;
+  std::vector<const float*> const_;
+};
+
+// In place.
+void apply(const ElementLoop* act, DType dtype, void* x, int64_t n) {
+  if (!act) return;
+  const auto unit = static_cast<int64_t>(size_of(dtype));
+  parallel_for(n, 1 << 15, [=](int64_t begin, int64_t end) {
+    void* to = static_cast<char*>(x) + begin * unit;
+    const void* from = to;
+    act->run(&from, to, end - begin);
+  });
+}
 
 // z = x * w + bias, then the activation.
 class Forward {
  public:
   Forward(kernel::Prepare& p, const std::string& act, std::vector<kernel::Slot> out)
-      : act_(activation(act)),
+      : act_(activation(p.in("x").dtype, act)),
         x_(p.input("x")),
         w_(p.inputs("w")),
-        bias_(p.inputs("bias")),
+        bias_(p, p.inputs("bias"), p.in("w").dtype, sizes(p).n),
         out_(std::move(out)) {
     const Sizes s = sizes(p);
-    product_ = {.rows = s.m, .inner = s.k, .columns = s.n, .definition = p.skips().strassen};
+    const DType x = p.in("x").dtype;
+    product_ = {.rows = s.m,
+                .inner = s.k,
+                .columns = s.n,
+                .definition = p.skips().strassen,
+                .type_a = x,
+                .type_b = p.in("w").dtype,
+                .type_c = x};
     Gemm::prepare();
+    if (!Bf16Product::wanted(product_)) {
+      scratch_ = scratch_for(p, product_.scratch(p.count("w")));
+      return;
+    }
+    for (size_t i = 0; i < p.count("w"); ++i)
+      in_bf16_.emplace_back(p, product_, x_, p.input("w", i), out_[i], p.input("bias", i));
   }
 
   void run(const kernel::Run& r) {
-    product_.run_each(r.in<float>(x_), w_.of(r), out_.of(r), bias_.of(r), act_.get());
+    for (Bf16Product& product : in_bf16_) product.run(r);
+    if (!in_bf16_.empty()) {
+      for (void* out : out_.of(r)) apply(act_.get(), bf16, out, product_.rows * product_.columns);
+      return;
+    }
+    product_.run_each(r.raw(x_), w_.of(r), out_.of(r), bias_.read(r), act_.get(),
+                      r.out<float>(scratch_));
   }
-  std::string_view implementation() const { return product_.implementation(); }
+  std::string_view implementation() const {
+    return in_bf16_.empty() ? product_.implementation() : in_bf16_[0].implementation();
+  }
 
  private:
   Gemm product_{};
+  std::vector<Bf16Product> in_bf16_;  // where the CPU multiplies bf16
   std::unique_ptr<ElementLoop> act_;
-  kernel::Slot x_;
-  Pointers w_, bias_, out_;
+  kernel::Slot x_, scratch_;
+  Pointers<const void> w_;
+  Vectors bias_;
+  Pointers<void> out_;
 };
 
 class Fc final : public kernel::Kernel {
@@ -194,7 +283,7 @@ class Fc final : public kernel::Kernel {
 };
 
 void infer_grad(ir::Infer& c) {
-  const ir::TensorType out{DType::kF32, check(c)};
+  const ir::TensorType out{c.in("x").dtype, check(c)};
   c.check(c.in("dout") == out, c.show("dout"), "; expected ", out);
   const auto act = c.attr<std::string>("act");
   if (!act.empty() && act != "gelu")
@@ -211,11 +300,11 @@ void infer_grad(ir::Infer& c) {
     if (columns > 0) c.out("dx").shape[x.rank() - 1] = columns;
   }
   if (c.out_count("dw") > 0) c.out("dw") = c.in("w");
-  if (c.out_count("dbias") > 0) c.out("dbias") = {DType::kF32, {sizes(c).n}};
+  if (c.out_count("dbias") > 0) c.out("dbias") = {c.in("w").dtype, {sizes(c).n}};
 }
 
 void infer_group_grad(ir::Infer& c) {
-  const ir::TensorType out{DType::kF32, check_product(c)};
+  const ir::TensorType out{c.in("x").dtype, check_product(c)};
   check_count(c, c.count("dout"), "dout");
   for (size_t i = 0; i < c.count("dout"); ++i)
     c.check(c.in("dout", i) == out, c.show("dout", i), "; expected ", out);
@@ -226,7 +315,8 @@ void infer_group_grad(ir::Infer& c) {
   for (const auto* slot : {"dw", "dbias"})
     if (c.out_count(slot) > 0) check_count(c, c.out_count(slot), slot);
   for (size_t i = 0; i < c.out_count("dw"); ++i) c.out("dw", i) = c.in("w");
-  for (size_t i = 0; i < c.out_count("dbias"); ++i) c.out("dbias", i) = {DType::kF32, {sizes(c).n}};
+  for (size_t i = 0; i < c.out_count("dbias"); ++i)
+    c.out("dbias", i) = {c.in("w").dtype, {sizes(c).n}};
 }
 
 ir::Cost cost_group_grad(const ir::Infer& c) {
@@ -243,9 +333,10 @@ ir::Cost cost_grad(const ir::Infer& c) {
   return {.flops = products * product_flops(c)};
 }
 
-// sums[j] = sum over the rows of x[row, j]. A strip of columns is read row by row; sums of f32 go
-// over few rows only.
-void column_sums(const float* x, int64_t rows, int64_t columns, float* sums) {
+// sums[j] = sum over the rows of x[row, j]. A strip of columns is read row by
+// row; sums of f32 go over few rows only.
+template <class S>
+void column_sums(const S* x, int64_t rows, int64_t columns, float* sums) {
   constexpr int64_t kStrip = 256, kRows = 256;
   const int64_t strips = (columns + kStrip - 1) / kStrip;
   parallel_for(strips, (1 << 15) / (rows * kStrip) + 1, [=](int64_t begin, int64_t end) {
@@ -256,7 +347,8 @@ void column_sums(const float* x, int64_t rows, int64_t columns, float* sums) {
         for (int64_t top = 0; top < rows; top += kRows) {
           float part[kStrip] = {};
           for (int64_t row = top; row < std::min(rows, top + kRows); ++row)
-            for (int64_t j = 0; j < width; ++j) part[j] += x[row * columns + first + j];
+            for (int64_t j = 0; j < width; ++j)
+              part[j] += static_cast<float>(x[row * columns + first + j]);
           for (int64_t j = 0; j < width; ++j) total[j] += static_cast<double>(part[j]);
         }
         for (int64_t j = 0; j < width; ++j) sums[first + j] = static_cast<float>(total[j]);
@@ -269,103 +361,159 @@ class FcGrad final : public kernel::Kernel {
  public:
   FcGrad(kernel::Prepare& p, const std::string& act, int64_t dx_columns)
       : s_(sizes(p)),
+        dtype_(p.in("x").dtype),
         dx_product_{.rows = s_.m,
                     .inner = s_.n,
                     .columns = dx_columns > 0 ? dx_columns : s_.k,
                     .transpose_b = true,
-                    .definition = p.skips().strassen},
+                    .definition = p.skips().strassen,
+                    .type_a = dtype_,
+                    .type_b = p.in("w").dtype,
+                    .type_c = dtype_},
         dw_product_{.rows = s_.k,
                     .inner = s_.m,
                     .columns = s_.n,
                     .transpose_a = true,
-                    .definition = p.skips().strassen},
-        slope_(activation(act, "_grad")),
+                    .definition = p.skips().strassen,
+                    .type_a = dtype_,
+                    .type_b = dtype_,
+                    .type_c = p.in("w").dtype},
+        slope_(activation(dtype_, act, "_grad")),
         x_(p.input("x")),
         dx_(p.output("dx")),
         w_(p.inputs("w")),
         dw_(p.outputs("dw")),
-        dbias_(p.outputs("dbias")) {
+        dbias_(p, p.outputs("dbias"), p.in("w").dtype, s_.n) {
     Gemm::prepare();
-    const auto floats = [&](int64_t n) {
-      return p.scratch(static_cast<size_t>(n) * sizeof(float));
-    };
+    // One after the other, the products use the same memory.
+    const bool wide = !Bf16Product::wanted(dx_product_);
+    scratch_ =
+        scratch_for(p, !wide ? 0
+                             : std::max(dx_ ? dx_product_.scratch() : 0,
+                                        dw_.empty() ? 0 : dw_product_.scratch(p.count("w"))));
     if (dx_ && turning_pays(dx_product_)) {
       const int64_t columns = dx_product_.columns;
       turn_ = StridedCopy(sizeof(float), {{s_.n, 1, columns}, {columns, s_.n, 1}});
       std::vector<kernel::Slot> turned;
-      for (size_t i = 0; i < p.count("w"); ++i) turned.push_back(floats(columns * s_.n));
-      turned_ = Pointers(std::move(turned));
+      for (size_t i = 0; i < p.count("w"); ++i) turned.push_back(room_for(p, columns * s_.n, f32));
+      turned_ = Pointers<void>(turned);
+      turned_w_ = Pointers<const void>(std::move(turned));
       dx_product_.transpose_b = false;
     }
     if (p.op().type() == "fc_group_grad") addend_ = p.input("addend");
     dx_product_.accumulate = static_cast<bool>(addend_);
-    if (!slope_) {
-      dz_ = Pointers(p.inputs("dout"));
-      return;
-    }
+    if (slope_)
+      prepare_slope(p, act);
+    else
+      dz_ = Pointers<const void>(p.inputs("dout"));
+    prepare_bf16(p);
+  }
+
+  void run(const kernel::Run& r) override {
+    if (forward_) forward_->run(r);
+    if (slope_) activation_backward(r);
+    const std::span<const void* const> dz = dz_.of(r);
+    if (sums_ && addend_) widen_all(dtype_, r.raw(addend_), r.out<float>(sums_), s_.m * s_.k);
+    for (Bf16Product& product : in_bf16_) product.run(r);
+    if (sums_) narrow_all(r.in<float>(sums_), dtype_, r.raw(dx_), s_.m * s_.k);
+    if (dx_ && in_bf16_.empty()) input_gradient(r, dz);
+    if (!dw_.empty() && in_bf16_.empty())
+      dw_product_.run_each(r.raw(x_), dz, dw_.of(r), {}, nullptr, r.out<float>(scratch_));
+    const std::span<float* const> dbias = dbias_.room(r);
+    with_storage(dtype_, [&](auto zero) {
+      for (size_t i = 0; i < dbias.size(); ++i)
+        column_sums(static_cast<const decltype(zero)*>(dz[i]), s_.m, s_.n, dbias[i]);
+    });
+    dbias_.write(r);
+  }
+  std::string_view implementation() const override {
+    if (!in_bf16_.empty()) return in_bf16_[0].implementation();
+    return (dw_.empty() ? dx_product_ : dw_product_).implementation();
+  }
+
+ private:
+  void prepare_slope(kernel::Prepare& p, const std::string& act) {
     dout_ = p.input("dout");
-    slopes_ = floats(s_.m * s_.n);
-    dz_ = Pointers({slopes_});
+    slopes_ = room_for(p, s_.m * s_.n, dtype_);
+    dz_ = Pointers<const void>({slopes_});
     if (act == "gelu") {
-      out_ = floats(s_.m * s_.n);
+      out_ = room_for(p, s_.m * s_.n, dtype_);
       forward_.emplace(p, "", std::vector{out_});
     } else {
       out_ = p.input("out");
     }
   }
 
-  void run(const kernel::Run& r) override {
-    if (forward_) forward_->run(r);
-    if (slope_) activation_backward(r);
-    const std::span<float* const> dz = dz_.of(r);
-    if (dx_) input_gradient(r, dz);
-    if (!dw_.empty()) dw_product_.run_each(r.in<float>(x_), dz, dw_.of(r));
-    const std::span<float* const> dbias = dbias_.of(r);
-    for (size_t i = 0; i < dbias.size(); ++i) column_sums(dz[i], s_.m, s_.n, dbias[i]);
-  }
-  std::string_view implementation() const override {
-    return (dw_.empty() ? dx_product_ : dw_product_).implementation();
+  // Where the CPU multiplies bf16. What meets in dx is added up in f32.
+  void prepare_bf16(kernel::Prepare& p) {
+    if (!Bf16Product::wanted(dx_product_)) return;
+    Gemm dx = dx_product_;
+    if (dx_ && (addend_ || p.count("w") > 1)) {
+      sums_ = room_for(p, s_.m * s_.k, f32);
+      dx.type_c = f32;
+    }
+    for (size_t i = 0; i < p.count("w"); ++i, dx.accumulate = true) {
+      if (dx_) in_bf16_.emplace_back(p, dx, dz_[i], p.input("w", i), sums_ ? sums_ : dx_);
+      if (!dw_.empty()) in_bf16_.emplace_back(p, dw_product_, x_, dz_[i], dw_[i]);
+    }
   }
 
- private:
   void activation_backward(const kernel::Run& r) const {
+    const auto unit = static_cast<int64_t>(size_of(dtype_));
     parallel_for(s_.m * s_.n, 1 << 15, [&](int64_t begin, int64_t end) {
-      const void* in[] = {r.in<float>(out_) + begin, r.in<float>(dout_) + begin};
-      slope_->run(in, r.out<float>(slopes_) + begin, end - begin);
+      const void* in[] = {r.in<char>(out_) + begin * unit, r.in<char>(dout_) + begin * unit};
+      slope_->run(in, r.out<char>(slopes_) + begin * unit, end - begin);
     });
   }
 
-  void input_gradient(const kernel::Run& r, std::span<float* const> dz) {
-    std::span<float* const> w = w_.of(r);
+  void input_gradient(const kernel::Run& r, std::span<const void* const> dz) {
+    std::span<const void* const> w = w_.of(r);
     if (!turned_.empty()) {
-      const std::span<float* const> turned = turned_.of(r);
+      const std::span<void* const> turned = turned_.of(r);
       for (size_t i = 0; i < w.size(); ++i) turn_.run(w[i], turned[i]);
-      w = turned;
+      w = turned_w_.of(r);
     }
-    float* dx = r.out<float>(dx_);
-    const float* addend = r.in<float>(addend_);
+    char* dx = r.out<char>(dx_);
+    const char* addend = r.in<char>(addend_);
     if (addend && addend != dx)
-      parallel_for(s_.m * s_.k, 1 << 15, [=](int64_t begin, int64_t end) {
-        std::copy(addend + begin, addend + end, dx + begin);
-      });
-    dx_product_.run_sum(dz, w, dx);
+      parallel_for(
+          s_.m * s_.k * static_cast<int64_t>(size_of(dtype_)), 1 << 17,
+          [=](int64_t begin, int64_t end) { std::copy(addend + begin, addend + end, dx + begin); });
+    dx_product_.run_sum(dz, w, dx, r.out<float>(scratch_));
   }
 
-  // With AVX2 sgemm is 7 % slower where b is transposed, which is more than to transpose it first
-  // if there are many rows.
+  // With AVX2 sgemm is 7 % slower where b is transposed, which is more than to
+  // transpose it first if there are many rows.
   static bool turning_pays(const Gemm& product) {
     return vector_isa() == cpu::Isa::kAvx2 && product.implementation() == "sgemm" &&
            product.rows >= 256;
   }
 
   Sizes s_;
+  DType dtype_;  // of x
   Gemm dx_product_, dw_product_;
   StridedCopy turn_;                    // w^T
   std::unique_ptr<ElementLoop> slope_;  // reads out, or z for gelu
   std::optional<Forward> forward_;      // makes z
-  kernel::Slot x_, out_, dout_, slopes_, addend_, dx_;
-  Pointers w_, turned_, dz_, dw_, dbias_;
+  std::vector<Bf16Product> in_bf16_;
+  kernel::Slot x_, out_, dout_, slopes_, addend_, dx_, scratch_, sums_;
+  Pointers<const void> w_, turned_w_, dz_;
+  Pointers<void> turned_, dw_;
+  Vectors dbias_;
 };
+
+std::unique_ptr<kernel::Kernel> make_fc(kernel::Prepare& p) {
+  return std::make_unique<Fc>(p, p.attr<std::string>("act"));
+}
+std::unique_ptr<kernel::Kernel> make_fc_grad(kernel::Prepare& p) {
+  return std::make_unique<FcGrad>(p, p.attr<std::string>("act"), p.attr<int64_t>("dx_columns"));
+}
+std::unique_ptr<kernel::Kernel> make_group(kernel::Prepare& p) {
+  return std::make_unique<Fc>(p, "");
+}
+std::unique_ptr<kernel::Kernel> make_group_grad(kernel::Prepare& p) {
+  return std::make_unique<FcGrad>(p, "", 0);
+}
 
 FLEETX_OP(fc)
     .input("x")
@@ -377,9 +525,7 @@ FLEETX_OP(fc)
     .infer(infer)
     .grad(grad)
     .cost(cost)
-    .kernel(+[](kernel::Prepare& p) -> std::unique_ptr<kernel::Kernel> {
-      return std::make_unique<Fc>(p, p.attr<std::string>("act"));
-    });
+    .kernel(make_fc);
 
 FLEETX_OP(fc_grad)
     .input("x")
@@ -395,9 +541,7 @@ FLEETX_OP(fc_grad)
     .attr("dx_columns", 0)
     .infer(infer_grad)
     .cost(cost_grad)
-    .kernel(+[](kernel::Prepare& p) -> std::unique_ptr<kernel::Kernel> {
-      return std::make_unique<FcGrad>(p, p.attr<std::string>("act"), p.attr<int64_t>("dx_columns"));
-    });
+    .kernel(make_fc_grad);
 
 FLEETX_OP(fc_group)
     .input("x")
@@ -408,9 +552,7 @@ FLEETX_OP(fc_group)
     .infer(infer_group)
     .grad(grad_group)
     .cost(cost)
-    .kernel(+[](kernel::Prepare& p) -> std::unique_ptr<kernel::Kernel> {
-      return std::make_unique<Fc>(p, "");
-    });
+    .kernel(make_group);
 
 FLEETX_OP(fc_group_grad)
     .input("x")
@@ -423,9 +565,7 @@ FLEETX_OP(fc_group_grad)
     .attr("num_flatten_dims", 1)
     .infer(infer_group_grad)
     .cost(cost_group_grad)
-    .kernel(+[](kernel::Prepare& p) -> std::unique_ptr<kernel::Kernel> {
-      return std::make_unique<FcGrad>(p, "", 0);
-    })
+    .kernel(make_group_grad)
     .in_place("dx", "addend");
 
 }  // namespace

@@ -1,5 +1,6 @@
 // fused_elementwise: a chain of element-wise ops done block by block, so that what lies between
-// them stays in the first-level cache. xs and outs all have one shape and dtype (f32, f64).
+// them stays in the first-level cache. xs and outs all have one shape and dtype, a float; of 16
+// bits, what lies between them is f32.
 //
 // Step i of the chain runs ops[i], an op type with OpDef::element_wise (binary ones with equal
 // shapes only; `sum` with dense inputs, any number of them), on the operands args[i], in the order
@@ -23,6 +24,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/element_loop.h"
+#include "fleetx/ops/lib/half.h"
 
 namespace fleetx::ops {
 namespace {
@@ -117,8 +119,8 @@ void infer(ir::Infer& c) {
   const size_t inputs = c.count("xs");
   c.check(inputs > 0, "needs at least one input");
   const ir::TensorType& x = c.in("xs");
-  c.check((x.dtype == f32 || x.dtype == f64) && x.kind == ir::VarKind::kDense, c.show("xs"),
-          "; expected f32 or f64, dense");
+  c.check(is_float(x.dtype) && x.kind == ir::VarKind::kDense, c.show("xs"),
+          "; expected a float, dense");
   for (size_t i = 1; i < inputs; ++i)
     c.check(c.in("xs", i) == x, c.show("xs", i), ", but ", c.show("xs"),
             "; all must have one shape and dtype");
@@ -152,9 +154,11 @@ class FusedKernel final : public kernel::Kernel {
  public:
   explicit FusedKernel(kernel::Prepare& p) {
     const kernel::Desc& x = p.in("xs");
-    unit_ = static_cast<int64_t>(size_of(x.dtype));
+    stored_ = x.dtype;
+    const DType computed = is_half(stored_) ? f32 : stored_;
+    unit_ = static_cast<int64_t>(size_of(computed));
     bool keeps_zero = true;
-    for (const Step& step : parse_steps(p)) keeps_zero &= add(step, p.op(), x.dtype);
+    for (const Step& step : parse_steps(p)) keeps_zero &= add(step, p.op(), computed);
     for (const int64_t step : p.attr<ir::Ints>("results"))
       results_.push_back(place_of_[static_cast<size_t>(step)]);
 
@@ -164,10 +168,11 @@ class FusedKernel final : public kernel::Kernel {
     for (size_t i = 0; i < p.count("xs"); ++i) xs_.push_back(p.input("xs", i, layout));
     for (size_t k = 0; k < results_.size(); ++k) outs_.push_back(p.output("outs", k, layout));
     n_ = layout.stored(x.shape);
-    // A block of each intermediate per thread, together about 16 KB.
-    block_ =
-        std::clamp<int64_t>((16 << 10) / unit_ / static_cast<int64_t>(calls_.size()), 256, 2048);
-    area_ = static_cast<int64_t>(calls_.size()) * block_ * unit_;
+    // A block of each intermediate per thread, and of each input that is converted, together about
+    // 16 KB.
+    const auto blocks = static_cast<int64_t>(calls_.size() + (is_half(stored_) ? xs_.size() : 0));
+    block_ = std::clamp<int64_t>((16 << 10) / unit_ / blocks, 256, 2048);
+    area_ = blocks * block_ * unit_;
     parts_ = parts_for(n_, 1 << 14);
     scratch_ = p.scratch(static_cast<size_t>(area_ * parts_));
   }
@@ -217,23 +222,33 @@ class FusedKernel final : public kernel::Kernel {
 
   void run_block(const kernel::Run& r, char* area, int64_t at, int64_t n) const {
     const size_t last = calls_.size() - 1;
-    char* direct = area + static_cast<int64_t>(last) * block_ * unit_;
+    const bool half = is_half(stored_);
+    const auto place = [&](size_t i) { return area + static_cast<int64_t>(i) * block_ * unit_; };
+    char* direct = place(last);
     // The last call has no later reader of an input in its way, so it can write its output itself.
     for (size_t k = 0; k < outs_.size(); ++k)
-      if (results_[k] == last) direct = r.out<char>(outs_[k]) + at * unit_;
-    const auto result = [&](size_t call) {
-      return call == last ? direct : area + static_cast<int64_t>(call) * block_ * unit_;
+      if (results_[k] == last && !half) direct = r.out<char>(outs_[k]) + at * unit_;
+    const auto result = [&](size_t call) { return call == last ? direct : place(call); };
+    const auto input = [&](size_t i) -> const char* {
+      return half ? place(calls_.size() + i) : r.in<char>(xs_[i]) + at * unit_;
     };
+    for (size_t i = 0; i < xs_.size() && half; ++i)
+      widen(stored_, r.in<uint16_t>(xs_[i]) + at,
+            reinterpret_cast<float*>(place(calls_.size() + i)), n);
     for (size_t i = 0; i < calls_.size(); ++i) {
       std::array<const void*, 2> in;
       for (size_t k = 0; k < 2; ++k) {
         const Operand operand = calls_[i].operands[k];
-        in[k] =
-            operand.is_step ? result(operand.index) : r.in<char>(xs_[operand.index]) + at * unit_;
+        in[k] = operand.is_step ? result(operand.index) : input(operand.index);
       }
       calls_[i].loop->run(in.data(), result(i), n);
     }
     for (size_t k = 0; k < outs_.size(); ++k) {
+      if (half) {
+        narrow(reinterpret_cast<const float*>(result(results_[k])), stored_,
+               r.out<uint16_t>(outs_[k]) + at, n);
+        continue;
+      }
       char* out = r.out<char>(outs_[k]) + at * unit_;
       if (out != direct) std::copy_n(result(results_[k]), n * unit_, out);
     }
@@ -244,7 +259,8 @@ class FusedKernel final : public kernel::Kernel {
   std::vector<size_t> results_;   // calls
   std::vector<kernel::Slot> xs_, outs_;
   kernel::Slot scratch_;
-  int64_t n_, unit_, block_, area_;
+  DType stored_;
+  int64_t n_, unit_, block_, area_;  // unit_: bytes of a computed value
   int parts_;
 };
 

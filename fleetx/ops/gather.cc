@@ -6,6 +6,7 @@
 // Forward any dtype, gradients f32 and f64. The gradients take the size of x from attributes;
 // where it is not known before the plan they look at the shape of x.
 #include "fleetx/ops/lib/copy_kernel.h"
+#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/rows.h"
 #include "fleetx/ops/lib/sparse_rows.h"
 
@@ -247,7 +248,7 @@ FLEETX_OP(gather_grad)
     .attr("axis", 0)
     .attr("size", -1)
     .infer(infer_gather_grad)
-    .kernel(make_float<GatherGradKernel>)
+    .kernel(also_half<make_float<GatherGradKernel>>)
     .shape_only("x");
 
 FLEETX_OP(gather_nd)
@@ -265,7 +266,7 @@ FLEETX_OP(gather_nd_grad)
     .output("dx")
     .attr("shape", ir::Ints{})
     .infer(infer_gather_nd_grad)
-    .kernel(make_float<GatherNdGradKernel>)
+    .kernel(also_half<make_float<GatherNdGradKernel>>)
     .shape_only("x");
 
 }  // namespace

@@ -5,11 +5,13 @@
 // With g = dout * scale and averages over a row:
 //   dx = inv_std * (g - average(g) - xhat * average(g * xhat))
 //   dscale = sum over rows of dout * xhat, dbias = sum over rows of dout
+// x, out and their gradients are f32, bf16 or f16 (a row is converted in cache); all else is f32.
 #include <cmath>
 
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
+#include "fleetx/ops/lib/half.h"
 
 namespace fleetx::ops {
 namespace {
@@ -28,7 +30,7 @@ Shape rows_of(const ir::Infer& c) {
 }
 
 Shape check(const ir::Infer& c) {
-  c.check(c.in("x").dtype == DType::kF32, c.show("x"), "; expected f32");
+  c.check(is_f32_or_half(c.in("x").dtype), c.show("x"), "; expected f32, bf16 or f16");
   const Shape& x = c.in("x").shape;
   const int64_t columns = x.numel(axis_of(c), x.rank());
   c.check(columns > 0, c.show("x"), "; nothing to normalise");
@@ -68,28 +70,64 @@ ir::Cost cost(const ir::Infer& c) {
 
 constexpr int64_t kGrain = 1 << 13;  // elements
 
+// Rows of an argument as f32: where they stand, or converted in a thread's own memory.
+class RowsOf {
+ public:
+  RowsOf() = default;
+  // `copies`: a row for each part of the work.
+  RowsOf(kernel::Slot slot, DType dtype, int64_t columns, kernel::Slot copies)
+      : slot_(slot), copies_(copies), dtype_(dtype), columns_(columns) {}
+  explicit operator bool() const { return static_cast<bool>(slot_); }
+
+  float* room(const kernel::Run& r, int64_t row, int64_t part) const {
+    if (!slot_) return nullptr;
+    return copies_ ? r.out<float>(copies_) + part * columns_ : r.out<float>(slot_) + row * columns_;
+  }
+  const float* read(const kernel::Run& r, int64_t row, int64_t part) const {
+    float* to = room(r, row, part);
+    if (copies_) widen(dtype_, r.in<uint16_t>(slot_) + row * columns_, to, columns_);
+    return to;
+  }
+  void write(const kernel::Run& r, int64_t row, int64_t part) const {
+    if (slot_ && copies_)
+      narrow(room(r, row, part), dtype_, r.out<uint16_t>(slot_) + row * columns_, columns_);
+  }
+
+ private:
+  kernel::Slot slot_, copies_;
+  DType dtype_ = f32;
+  int64_t columns_ = 0;
+};
+
+kernel::Slot room_for(kernel::Prepare& p, int64_t rows, int64_t columns) {
+  if (!is_half(p.in("x").dtype)) return {};
+  return p.scratch(static_cast<size_t>(rows * columns) * sizeof(float));
+}
+
 class LayerNorm final : public kernel::Kernel {
  public:
   explicit LayerNorm(kernel::Prepare& p)
       : rows_(p.out("mean").numel()),
         columns_(rows_ == 0 ? 0 : p.in("x").numel() / rows_),
+        parts_(parts_for(rows_, kGrain / std::max<int64_t>(columns_, 1) + 1)),
         epsilon_(p.attr<float>("epsilon")),
-        x_(p.input("x")),
+        room_(room_for(p, parts_, columns_)),
+        x_(p.input("x"), p.in("x").dtype, columns_, room_),
         scale_(p.input("scale")),
         bias_(p.input("bias")),
-        out_(p.output("out")),
+        out_(p.output("out"), p.in("x").dtype, columns_, room_),
         mean_(p.output("mean")),
         inv_std_(p.output("inv_std")) {}
 
   void run(const kernel::Run& r) override {
     const float *scale = r.in<float>(scale_), *bias = r.in<float>(bias_);
-    parallel_for(rows_, kGrain / std::max<int64_t>(columns_, 1) + 1,
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t row = begin; row < end; ++row)
-                     normalise(r.in<float>(x_) + row * columns_, scale, bias,
-                               r.out<float>(out_) + row * columns_, r.out<float>(mean_) + row,
-                               r.out<float>(inv_std_) + row);
-                 });
+    parallel_parts(rows_, parts_, [&](int part, int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        normalise(x_.read(r, row, part), scale, bias, out_.room(r, row, part),
+                  r.out<float>(mean_) + row, r.out<float>(inv_std_) + row);
+        out_.write(r, row, part);
+      }
+    });
   }
   std::string_view implementation() const override { return "own:rows"; }
 
@@ -118,8 +156,13 @@ class LayerNorm final : public kernel::Kernel {
   }
 
   int64_t rows_, columns_;
+  int parts_;
   float epsilon_;
-  kernel::Slot x_, scale_, bias_, out_, mean_, inv_std_;
+  kernel::Slot room_;  // of a row that is converted, and normalised in place
+  RowsOf x_;
+  kernel::Slot scale_, bias_;
+  RowsOf out_;
+  kernel::Slot mean_, inv_std_;
 };
 
 void infer_grad(ir::Infer& c) {
@@ -143,12 +186,13 @@ class LayerNormGrad final : public kernel::Kernel {
       : rows_(p.in("mean").numel()),
         columns_(rows_ == 0 ? 0 : p.in("x").numel() / rows_),
         pieces_(std::clamp<int64_t>(rows_ / 16, 1, 64)),
-        x_(p.input("x")),
+        x_(p.input("x"), p.in("x").dtype, columns_, room_for(p, pieces_, columns_)),
         scale_(p.input("scale")),
         mean_(p.input("mean")),
         inv_std_(p.input("inv_std")),
-        dout_(p.input("dout")),
-        dx_(p.output("dx")),
+        room_(room_for(p, pieces_, columns_)),
+        dout_(p.input("dout"), p.in("x").dtype, columns_, room_),
+        dx_(p.output("dx"), p.in("x").dtype, columns_, room_),
         dscale_(p.output("dscale")),
         dbias_(p.output("dbias")) {
     if (dscale_ || dbias_)
@@ -162,7 +206,7 @@ class LayerNormGrad final : public kernel::Kernel {
         float* sums = partial_ ? r.out<float>(partial_) + 2 * piece * columns_ : nullptr;
         if (sums) std::fill(sums, sums + 2 * columns_, 0.0f);
         for (int64_t row = rows_ * piece / pieces_; row < rows_ * (piece + 1) / pieces_; ++row)
-          backward(r, row, sums);
+          backward(r, row, piece, sums);
       }
     });
     if (dscale_) add_up(r.in<float>(partial_), r.out<float>(dscale_));
@@ -171,11 +215,11 @@ class LayerNormGrad final : public kernel::Kernel {
   std::string_view implementation() const override { return "own:rows"; }
 
  private:
-  void backward(const kernel::Run& r, int64_t row, float* sums) const {
+  void backward(const kernel::Run& r, int64_t row, int64_t piece, float* sums) const {
     const int64_t n = columns_;
-    const float *x = r.in<float>(x_) + row * n, *dout = r.in<float>(dout_) + row * n;
+    const float *x = x_.read(r, row, piece), *dout = dout_.read(r, row, piece);
     const float* scale = r.in<float>(scale_);
-    float* dx = dx_ ? r.out<float>(dx_) + row * n : nullptr;
+    float* dx = dx_.room(r, row, piece);
     const float mean = r.in<float>(mean_)[row], inv_std = r.in<float>(inv_std_)[row];
     vectorized([=] {
       if (sums)
@@ -197,6 +241,7 @@ class LayerNormGrad final : public kernel::Kernel {
         dx[i] = inv_std * (g - a - (x[i] - mean) * inv_std * b);
       }
     });
+    dx_.write(r, row, piece);
   }
   void add_up(const float* partial, float* out) const {
     const int64_t n = columns_, pieces = pieces_;
@@ -210,7 +255,11 @@ class LayerNormGrad final : public kernel::Kernel {
   }
 
   int64_t rows_, columns_, pieces_;
-  kernel::Slot x_, scale_, mean_, inv_std_, dout_, dx_, dscale_, dbias_, partial_;
+  RowsOf x_;
+  kernel::Slot scale_, mean_, inv_std_;
+  kernel::Slot room_;  // of rows of dout that are converted, and become dx in place
+  RowsOf dout_, dx_;
+  kernel::Slot dscale_, dbias_, partial_;
 };
 
 FLEETX_OP(layer_norm)

@@ -1,11 +1,18 @@
-// matmul: out = alpha * x * y, the matrices being the last two dimensions, transposed first where
-// asked for. The dimensions before them broadcast against each other. A vector x is a row, a vector
-// y a column (transposing them changes nothing), and that dimension is missing in out; the product
-// of two vectors has shape [1].
-// With a = x and b = y after transposing: da = alpha * dout * b^T, db = alpha * a^T * dout, summed
-// over the dimensions that were broadcast. Both are matmuls again, which read x, y and dout.
+// matmul: out = alpha * x * y, the matrices being the last two dimensions,
+// transposed first where asked for. The dimensions before them broadcast
+// against each other. A vector x is a row, a vector y a column (transposing
+// them changes nothing), and that dimension is missing in out; the product of
+// two vectors has shape [1]. With a = x and b = y after transposing: da = alpha
+// * dout * b^T, db = alpha * a^T * dout, summed over the dimensions that were
+// broadcast. Both are matmuls again, which read x, y and dout.
+#include <optional>
+
 #include "fleetx/kernel/op.h"
+#include "fleetx/ops/lib/bf16.h"
+#include "fleetx/ops/lib/bf16_product.h"
 #include "fleetx/ops/lib/gemm.h"
+#include "fleetx/ops/lib/half.h"
+#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/onednn.h"
 
 namespace fleetx::ops {
@@ -54,8 +61,9 @@ Problem problem(const Args& args) {
 
 void infer(ir::Infer& c) {
   for (const auto* slot : {"x", "y"})
-    c.check(c.in(slot).dtype == DType::kF32 && c.in(slot).shape.rank() >= 1, c.show(slot),
-            "; expected f32 of rank 1 or more");
+    c.check(is_f32_or_half(c.in(slot).dtype) && c.in(slot).shape.rank() >= 1, c.show(slot),
+            "; expected f32, bf16 or f16 of rank 1 or more");
+  c.check(c.in("x").dtype == c.in("y").dtype, c.show("x"), ", but ", c.show("y"));
   const Problem p = problem(c);
   const Shape& y = c.in("y").shape;
   const int64_t y_inner = y.rank() == 1 ? y[0] : y[y.rank() - (p.transpose_y ? 1 : 2)];
@@ -70,7 +78,7 @@ void infer(ir::Infer& c) {
   if (c.in("x").shape.rank() > 1) out.push_back(p.rows);
   if (y.rank() > 1) out.push_back(p.columns);
   if (out.rank() == 0) out.push_back(1);
-  c.out("out") = {DType::kF32, out};
+  c.out("out") = {c.in("x").dtype, out};
 }
 
 ir::Cost cost(const ir::Infer& c) {
@@ -124,7 +132,8 @@ void grad(ir::Grad& g) {
            tx ? multiply(g, y, dout, ty, true, dests("x", x))
               : multiply(g, dout, y, false, !ty, dests("x", x)));
   if (!g.needs("y")) return;
-  // One matrix y for a stack of x: the sum over the stack is part of a single product.
+  // One matrix y for a stack of x: the sum over the stack is part of a single
+  // product.
   if (rank > 2 && y.shape().rank() == 2 && !tx && !row && x.shape().rank() == rank) {
     x = g.op("flatten", {{"x", x}}, {{"axis", rank - 1}});
     dout = g.op("flatten", {{"x", dout}}, {{"axis", rank - 1}});
@@ -134,7 +143,8 @@ void grad(ir::Grad& g) {
             : multiply(g, x, dout, !tx, false, dests("y", y)));
 }
 
-// Leading dimensions that say nothing are put together: oneDNN is fastest with few of them.
+// Leading dimensions that say nothing are put together: oneDNN is fastest with
+// few of them.
 void simplify(Problem& p) {
   if (p.y_batch.numel() == 1 && !p.transpose_x) {
     p.rows *= p.batch.numel();
@@ -158,24 +168,37 @@ class Matmul final : public kernel::Kernel {
                  .transpose_a = q.transpose_x,
                  .transpose_b = q.transpose_y,
                  .alpha = p.attr<float>("alpha"),
-                 .definition = p.skips().strassen},
+                 .definition = p.skips().strassen,
+                 .type_a = p.in("x").dtype,
+                 .type_b = p.in("y").dtype,
+                 .type_c = p.out("out").dtype},
         x_(p.input("x")),
         y_(p.input("y")),
         out_(p.output("out")) {
+    if (Bf16Product::wanted(product_))
+      in_bf16_.emplace(p, product_, x_, y_, out_);
+    else if (const int64_t floats = product_.scratch(); floats > 0)
+      scratch_ = p.scratch(static_cast<size_t>(floats) * sizeof(float));
     Gemm::prepare();
   }
   void run(const kernel::Run& r) override {
-    product_.run(r.in<float>(x_), r.in<float>(y_), r.out<float>(out_));
+    if (in_bf16_) return in_bf16_->run(r);
+    product_.run(r.raw(x_), r.raw(y_), r.raw(out_), nullptr, nullptr, r.out<float>(scratch_));
   }
-  std::string_view implementation() const override { return product_.implementation(); }
+  std::string_view implementation() const override {
+    return in_bf16_ ? in_bf16_->implementation() : product_.implementation();
+  }
 
  private:
   Gemm product_;
-  kernel::Slot x_, y_, out_;
+  std::optional<Bf16Product> in_bf16_;  // where the CPU multiplies bf16
+  kernel::Slot x_, y_, out_, scratch_;
 };
 
-// A stack of matrices; `transposed`: in memory they are [batch..., columns, rows].
-onednn::memory::desc matrices(Shape shape, int64_t rows, int64_t columns, bool transposed = false) {
+// A stack of matrices; `transposed`: in memory they are [batch..., columns,
+// rows].
+onednn::memory::desc matrices(DType dtype, Shape shape, int64_t rows, int64_t columns,
+                              bool transposed = false) {
   shape.push_back(rows);
   shape.push_back(columns);
   Layout layout;
@@ -183,15 +206,16 @@ onednn::memory::desc matrices(Shape shape, int64_t rows, int64_t columns, bool t
     for (int d = 0; d < shape.rank(); ++d) layout.order.push_back(d);
     std::swap(layout.order[layout.order.size() - 2], layout.order.back());
   }
-  return onednn::desc(DType::kF32, shape, layout);
+  return onednn::desc(dtype, shape, layout);
 }
 
 class StackedMatmul final : public kernel::Kernel {
  public:
   StackedMatmul(kernel::Prepare& p, const Problem& q) {
-    const auto x = matrices(q.x_batch, q.rows, q.inner, q.transpose_x);
-    const auto y = matrices(q.y_batch, q.inner, q.columns, q.transpose_y);
-    const auto out = matrices(q.batch, q.rows, q.columns);
+    const DType dtype = p.in("x").dtype;
+    const auto x = matrices(dtype, q.x_batch, q.rows, q.inner, q.transpose_x);
+    const auto y = matrices(dtype, q.y_batch, q.inner, q.columns, q.transpose_y);
+    const auto out = matrices(dtype, q.batch, q.rows, q.columns);
     dnnl::primitive_attr attr = onednn::attributes();
     const auto alpha = p.attr<float>("alpha");
     if (alpha != 1.0f) attr.set_output_scales(0, {alpha});
@@ -210,11 +234,18 @@ class StackedMatmul final : public kernel::Kernel {
   onednn::Primitive product_;
 };
 
+std::unique_ptr<kernel::Kernel> make_stacked(kernel::Prepare& p) {
+  Problem q = problem(p);
+  simplify(q);
+  return std::make_unique<StackedMatmul>(p, q);
+}
+
 std::unique_ptr<kernel::Kernel> make(kernel::Prepare& p) {
   Problem q = problem(p);
   simplify(q);
   if (q.batch.numel() == 1) return std::make_unique<Matmul>(p, q);
-  return std::make_unique<StackedMatmul>(p, q);
+  const bool native = p.in("x").dtype == bf16 && multiplies_bf16();
+  return native ? make_stacked(p) : also_half<make_stacked>(p);
 }
 
 FLEETX_OP(matmul)

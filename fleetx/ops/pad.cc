@@ -1,12 +1,13 @@
 // pad: out[i] = x[i - before] inside; outside `value` (constant), the nearest entry (edge) or the
 // mirrored one (reflect: ..x2 x1 x0 x1 x2..). paddings = [before0, after0, before1, after1, ..],
 // one pair per dimension. Any dtype. constant: dx = the inner part of dout. edge, reflect: dx[j] =
-// sum of dout[i] over the i that read x[j], in order (pad_grad, f32 and f64).
+// sum of dout[i] over the i that read x[j], in order (pad_grad, floats).
 #include <cstring>
 
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/ops/lib/copy_kernel.h"
+#include "fleetx/ops/lib/in_f32.h"
 
 namespace fleetx::ops {
 namespace {
@@ -232,7 +233,7 @@ FLEETX_OP(pad_grad)
     .required_attr("paddings", ir::AttrType::kInts)
     .attr("mode", "constant")
     .infer(infer_grad)
-    .kernel(make_grad);
+    .kernel(also_half<make_grad>);
 
 }  // namespace
 }  // namespace fleetx::ops

@@ -10,6 +10,7 @@ namespace {
 void infer(ir::Infer& c) {
   const auto boundaries = c.attr<ir::Floats>("boundaries"), values = c.attr<ir::Floats>("values");
   c.check(c.in("x").shape.numel() == 1, "x must have one element, but ", c.show("x"));
+  c.check(size_of(c.in("x").dtype) > 2, c.show("x"), "; 16 bits do not hold a step");
   c.check(values.size() == boundaries.size() + 1,
           "there must be one value more than boundaries, got ", values.size(), " values and ",
           boundaries.size(), " boundaries");

@@ -9,6 +9,8 @@
 // are found again from x and out, so the forward keeps no indices.
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/channels.h"
+#include "fleetx/ops/lib/half.h"
+#include "fleetx/ops/lib/in_f32.h"
 
 namespace fleetx::ops {
 namespace {
@@ -61,8 +63,8 @@ Windows windows(const kernel::Prepare& p, const Shape& x, const Shape& out, int 
 
 Shape check(const ir::Infer& c) {
   const Shape& x = c.in("x").shape;
-  c.check(c.in("x").dtype == DType::kF32 && x.rank() == 4, c.show("x"),
-          "; expected f32 of rank 4 [N,C,H,W]");
+  c.check(is_f32_or_half(c.in("x").dtype) && x.rank() == 4, c.show("x"),
+          "; expected f32, bf16 or f16 of rank 4 [N,C,H,W]");
   c.check(x[2] > 0 && x[3] > 0, c.show("x"), "; the image is empty");
   const auto type = c.attr<std::string>("type");
   c.check(type == "max" || type == "avg", "type is '", type, "'; known: 'max' and 'avg'");
@@ -90,7 +92,7 @@ Shape check(const ir::Infer& c) {
   return out;
 }
 
-void infer(ir::Infer& c) { c.out("out") = {DType::kF32, check(c)}; }
+void infer(ir::Infer& c) { c.out("out") = {c.in("x").dtype, check(c)}; }
 
 void grad(ir::Grad& g) {
   g.set("x", g.op("pool2d_grad", {{"x", g.in("x")}, {"out", g.out("out")}, {"dout", g.dout("out")}},
@@ -194,7 +196,7 @@ class Pool2d final : public Pool {
 };
 
 void infer_grad(ir::Infer& c) {
-  const ir::TensorType want{DType::kF32, check(c)};
+  const ir::TensorType want{c.in("x").dtype, check(c)};
   for (const auto* slot : {"out", "dout"})
     c.check(c.in(slot) == want, c.show(slot), "; expected ", want);
   c.out("dx") = c.in("x");
@@ -257,6 +259,8 @@ class Pool2dGrad final : public Pool {
   kernel::Slot x_, out_, dout_, dx_;
 };
 
+constexpr BySample kBySample{{"x", "out", "dout", "dx"}};
+
 // What the op and its gradient have in common.
 ir::OpRegistrar pooling(const char* type) {
   ir::OpRegistrar op(type);
@@ -273,7 +277,8 @@ ir::OpRegistrar pooling(const char* type) {
 }
 
 const ir::RegisterOp register_pool2d =
-    pooling("pool2d").input("x").output("out").infer(infer).grad(grad).kernel<Pool2d>();
+    pooling("pool2d").input("x").output("out").infer(infer).grad(grad).kernel(
+        also_half<make_new<Pool2d>, kBySample>);
 
 const ir::RegisterOp register_pool2d_grad = pooling("pool2d_grad")
                                                 .input("x")
@@ -281,7 +286,7 @@ const ir::RegisterOp register_pool2d_grad = pooling("pool2d_grad")
                                                 .input("dout")
                                                 .output("dx")
                                                 .infer(infer_grad)
-                                                .kernel<Pool2dGrad>();
+                                                .kernel(also_half<make_new<Pool2dGrad>, kBySample>);
 
 }  // namespace
 }  // namespace fleetx::ops

@@ -12,13 +12,14 @@
 
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/broadcast.h"
+#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/reduction.h"
 
 namespace fleetx::ops {
 namespace {
 
 template <class T>
-using Wide = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
+using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
 
 struct Sum {
   template <class T>
@@ -147,8 +148,8 @@ Shape reduced_shape(const ir::Infer& c) {
 
 void check_number(const ir::Infer& c) {
   const DType dtype = c.in("x").dtype;
-  c.check(dtype == f32 || dtype == f64 || dtype == i32 || dtype == i64, c.show("x"),
-          "; expected f32, f64, i32 or i64");
+  c.check(is_float(dtype) || dtype == i32 || dtype == i64, c.show("x"),
+          "; expected a float, i32 or i64");
 }
 
 void infer_reduce(ir::Infer& c) {
@@ -351,6 +352,16 @@ std::unique_ptr<kernel::Kernel> make(kernel::Prepare& p) {
   }
 }
 
+// 16-bit floats are read as they stand: what is large about a sum is what it reads.
+template <class R>
+std::unique_ptr<kernel::Kernel> make_sum(kernel::Prepare& p) {
+  switch (p.in("x").dtype) {
+    case DType::kBF16: return std::make_unique<ReduceKernel<R, BFloat16>>(p);
+    case DType::kF16: return std::make_unique<ReduceKernel<R, Half>>(p);
+    default: return make<R>(p);
+  }
+}
+
 template <class R>
 std::unique_ptr<kernel::Kernel> make_bool(kernel::Prepare& p) {
   return std::make_unique<ReduceKernel<R, bool>>(p);
@@ -362,16 +373,14 @@ std::unique_ptr<kernel::Kernel> make_grad(kernel::Prepare& p) {
   return std::make_unique<K<float>>(p);
 }
 
-using Make = std::unique_ptr<kernel::Kernel> (*)(kernel::Prepare&);
-
-ir::OpRegistrar reduce(const char* type, Make make_kernel) {
+ir::OpRegistrar reduce(const char* type, MakeKernel make_kernel) {
   ir::OpRegistrar op(type);
   op.input("x").output("out").attr("dim", ir::Ints{}).attr("keep_dim", false);
   op.infer(infer_reduce).cost(cost).kernel(make_kernel);
   return op;
 }
 
-ir::OpRegistrar reduce_grad(const char* type, Make make_kernel) {
+ir::OpRegistrar reduce_grad(const char* type, MakeKernel make_kernel) {
   ir::OpRegistrar op(type);
   op.input("x").input("dout").output("dx").attr("dim", ir::Ints{}).attr("keep_dim", false);
   op.infer(infer_grad).kernel(make_kernel);
@@ -379,27 +388,33 @@ ir::OpRegistrar reduce_grad(const char* type, Make make_kernel) {
 }
 
 const ir::RegisterOp ops[] = {
-    reduce("reduce_sum", make<Sum>).grad(grad),
-    reduce_grad("reduce_sum_grad", make_grad<SpreadKernel>).shape_only("x"),
-    reduce("reduce_mean", make<Mean>).grad(grad),
-    reduce_grad("reduce_mean_grad", make_grad<SpreadKernel>).shape_only("x"),
-    reduce("reduce_max", make<Max>).grad(grad),
-    reduce_grad("reduce_max_grad", make_grad<SelectGradKernel>).input("out"),
-    reduce("reduce_min", make<Min>).grad(grad),
-    reduce_grad("reduce_min_grad", make_grad<SelectGradKernel>).input("out"),
-    reduce("reduce_prod", make<Prod>).grad(grad),
-    reduce_grad("reduce_prod_grad", make_grad<ProdGradKernel>),
+    reduce("reduce_sum", make_sum<Sum>).grad(grad),
+    reduce_grad("reduce_sum_grad", also_half<make_grad<SpreadKernel>>).shape_only("x"),
+    reduce("reduce_mean", make_sum<Mean>).grad(grad),
+    reduce_grad("reduce_mean_grad", also_half<make_grad<SpreadKernel>>).shape_only("x"),
+    reduce("reduce_max", also_half<make<Max>>).grad(grad),
+    reduce_grad("reduce_max_grad", also_half<make_grad<SelectGradKernel>>).input("out"),
+    reduce("reduce_min", also_half<make<Min>>).grad(grad),
+    reduce_grad("reduce_min_grad", also_half<make_grad<SelectGradKernel>>).input("out"),
+    reduce("reduce_prod", also_half<make<Prod>>).grad(grad),
+    reduce_grad("reduce_prod_grad", also_half<make_grad<ProdGradKernel>>),
     reduce("reduce_all", make_bool<All>).infer(infer_bool),
     reduce("reduce_any", make_bool<Any>).infer(infer_bool),
 };
 
-FLEETX_OP(mean).input("x").output("out").infer(infer_mean).grad(grad).cost(cost).kernel(make<Mean>);
+FLEETX_OP(mean)
+    .input("x")
+    .output("out")
+    .infer(infer_mean)
+    .grad(grad)
+    .cost(cost)
+    .kernel(make_sum<Mean>);
 FLEETX_OP(mean_grad)
     .input("x")
     .input("dout")
     .output("dx")
     .infer(infer_grad)
-    .kernel(make_grad<SpreadKernel>)
+    .kernel(also_half<make_grad<SpreadKernel>>)
     .shape_only("x");
 
 FLEETX_OP(sum_to)
@@ -410,7 +425,7 @@ FLEETX_OP(sum_to)
     .infer(infer_sum_to)
     .grad(grad)
     .cost(cost)
-    .kernel(make<Sum>);
+    .kernel(make_sum<Sum>);
 FLEETX_OP(sum_to_grad)
     .input("x")
     .input("dout")
@@ -418,7 +433,7 @@ FLEETX_OP(sum_to_grad)
     .required_attr("shape", ir::AttrType::kInts)
     .attr("axis", -1)
     .infer(infer_grad)
-    .kernel(make_grad<SpreadKernel>)
+    .kernel(also_half<make_grad<SpreadKernel>>)
     .shape_only("x");
 
 }  // namespace

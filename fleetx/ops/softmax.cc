@@ -8,6 +8,8 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
+#include "fleetx/ops/lib/half.h"
+#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/math.h"
 #include "fleetx/ops/lib/onednn.h"
 
@@ -19,7 +21,7 @@ using onednn::memory;
 int axis_of(const ir::Infer& c, std::string_view slot) {
   const int rank = c.in(slot).shape.rank();
   const int axis = normalize_axis(c.attr<int64_t>("axis"), rank);
-  c.check(c.in(slot).dtype == DType::kF32, c.show(slot), "; expected f32");
+  c.check(is_f32_or_half(c.in(slot).dtype), c.show(slot), "; expected f32, bf16 or f16");
   c.check(axis >= 0 && axis < rank, c.show(slot), "; axis is ", c.attr<int64_t>("axis"));
   return axis;
 }
@@ -186,7 +188,7 @@ template <class Forward>
 ir::OpRegistrar forward_op(const char* type) {
   ir::OpRegistrar op(type);
   op.input("x").output("out").attr("axis", -1).infer(infer).grad(grad).cost(cost);
-  op.kernel<Softmax<Forward>>().in_place("out", "x");
+  op.kernel(also_half<make_new<Softmax<Forward>>>).in_place("out", "x");
   return op;
 }
 
@@ -194,7 +196,7 @@ template <class Forward, class Backward>
 ir::OpRegistrar backward_op(const char* type) {
   ir::OpRegistrar op(type);
   op.input("out").input("dout").output("dx").attr("axis", -1).infer(infer_grad).cost(cost_grad);
-  op.kernel<SoftmaxGrad<Forward, Backward>>().in_place("dx", "dout");
+  op.kernel(also_half<make_new<SoftmaxGrad<Forward, Backward>>>).in_place("dx", "dout");
   return op;
 }
 

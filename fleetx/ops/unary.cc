@@ -70,8 +70,8 @@ struct Slope : Bound {
 void infer(ir::Infer& c) {
   const DType dtype = c.in("x").dtype;
   const bool ints = make_element_loop(c.op().type(), c.op().attrs, i64) != nullptr;
-  c.check(dtype == f32 || dtype == f64 || (ints && (dtype == i32 || dtype == i64)), c.show("x"),
-          "; expected f32", ints ? ", f64, i32 or i64" : " or f64");
+  c.check(is_float(dtype) || (ints && (dtype == i32 || dtype == i64)), c.show("x"),
+          "; expected a float", ints ? ", i32 or i64" : "");
   c.out("out") = c.in("x");
 }
 

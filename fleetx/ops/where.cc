@@ -3,6 +3,7 @@
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
+#include "fleetx/ops/lib/in_f32.h"
 
 namespace fleetx::ops {
 namespace {
@@ -16,8 +17,8 @@ void infer(ir::Infer& c) {
   check_cond(c, "x");
   c.check(c.in("x") == c.in("y"), c.show("x"), ", but ", c.show("y"));
   const DType dtype = c.in("x").dtype;
-  c.check(dtype == f32 || dtype == f64 || dtype == i32 || dtype == i64, c.show("x"),
-          "; expected f32, f64, i32 or i64");
+  c.check(is_float(dtype) || dtype == i32 || dtype == i64, c.show("x"),
+          "; expected a float, i32 or i64");
   c.out("out") = c.in("x");
 }
 
@@ -124,7 +125,7 @@ FLEETX_OP(where)
     .output("out")
     .infer(infer)
     .grad(grad)
-    .kernel(make)
+    .kernel(also_half<make>)
     .in_place("out", "x")
     .in_place("out", "y");
 
@@ -134,7 +135,7 @@ FLEETX_OP(where_grad)
     .output("dx", ir::Arity::kOptional)
     .output("dy", ir::Arity::kOptional)
     .infer(infer_grad)
-    .kernel(make_grad)
+    .kernel(also_half<make_grad>)
     .in_place("dx", "dout");
 
 }  // namespace

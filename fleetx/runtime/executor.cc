@@ -14,6 +14,7 @@
 #include "fleetx/base/log.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/comm/groups.h"
+#include "fleetx/kernel/ticket.h"
 #include "fleetx/runtime/bind.h"
 #include "fleetx/runtime/trace.h"
 
@@ -45,9 +46,10 @@ class ComputeMode {
 
 template <class T>
 int64_t first_not_finite(const void* data, int64_t n) {
+  using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
   const T* values = static_cast<const T*>(data);
   for (int64_t i = 0; i < n; ++i)
-    if (!std::isfinite(static_cast<double>(values[i]))) return i;
+    if (!std::isfinite(static_cast<double>(static_cast<Wide>(values[i])))) return i;
   return -1;
 }
 
@@ -64,9 +66,53 @@ void check_finite(const Plan& plan, const Step& step) {
     int64_t at = -1;
     if (value.desc.dtype == DType::kF32) at = first_not_finite<float>(data, n);
     if (value.desc.dtype == DType::kF64) at = first_not_finite<double>(data, n);
+    if (value.desc.dtype == DType::kBF16) at = first_not_finite<BFloat16>(data, n);
+    if (value.desc.dtype == DType::kF16) at = first_not_finite<Half>(data, n);
     check_arg(at < 0, step.description, "produced NaN or Inf in '", value.var, "' (",
               value.desc.dtype, value.desc.shape, ", first at element ", at, ")");
   }
+}
+
+double bytes_of(const Plan& plan, const std::vector<int>& values) {
+  size_t bytes = 0;
+  for (const int v : values) bytes += plan.values()[static_cast<size_t>(v)].desc.bytes();
+  return static_cast<double>(bytes);
+}
+
+// "all_reduce fc_1.w_0@GRAD and 3 more"
+std::string name_of_call(const Plan& plan, const Step& step) {
+  const size_t kind = step.label.rfind(step.ticket == kNoTicket ? "" : "_wait");
+  std::string name = step.label.substr(0, kind);
+  if (!step.outputs.empty())
+    name += " " + plan.values()[static_cast<size_t>(step.outputs.front())].var;
+  if (step.outputs.size() > 1) name += str(" and ", step.outputs.size() - 1, " more");
+  return name;
+}
+
+// A step that has waited for a call, or has made one, tells of it.
+void report_call(const Plan& plan, const Step& step, uint64_t start, uint64_t end,
+                 Profile* profile) {
+  const bool starts = step.label.ends_with("_start");
+  const bool blocks = step.cost.communication.kind != ir::CommKind::kNone && !starts;
+  if (step.ticket == kNoTicket && !blocks) return;
+  const double waited = static_cast<double>(end - start) * 1e-9;
+  Profile::CallRow call{name_of_call(plan, step)};
+  call.bytes = bytes_of(plan, step.outputs);
+  call.waited_seconds = call.seconds = waited;
+  call.bytes_sent = step.wire_bytes;
+  if (step.ticket != kNoTicket) {
+    const auto* ticket = static_cast<const kernel::Ticket*>(plan.address(step.ticket));
+    const comm::CallRecord& record = ticket->record;
+    if (record.end_ns == 0) return;  // of a group of one
+    call.seconds = static_cast<double>(record.end_ns - record.begin_ns) * 1e-9;
+    call.bytes_sent = static_cast<double>(record.traffic.bytes_sent);
+    if (trace::enabled())
+      trace::add_call(call.name, static_cast<uint64_t>(record.begin_ns),
+                      static_cast<uint64_t>(record.end_ns),
+                      str(call.bytes / 1e6, " MB, ", call.bytes_sent / 1e6, " MB sent, ",
+                          waited * 1e3, " ms waited"));
+  }
+  if (profile != nullptr) profile->add(call);
 }
 
 struct StepWatcher final : Plan::Observer {
@@ -75,6 +121,7 @@ struct StepWatcher final : Plan::Observer {
     if (options.profile) profile.add(step, static_cast<double>(end - start) * 1e-9);
     if (trace::enabled())
       trace::add(step.label, ir::name_of(step.role).data(), start, end, step.description);
+    report_call(plan, step, start, end, options.profile ? &profile : nullptr);
     if (options.check_finite) check_finite(plan, step);
   }
   const ExecutorOptions& options;

@@ -253,6 +253,7 @@ class LayoutPhase {
         const Layout& wanted = prepare.wanted_layouts()[position++];
         step.inputs.push_back(shape_only ? places_.at(name).home : value_in_layout(name, wanted));
         if (!shape_only) read.push_back(step.inputs.back());
+        if (op.def->inputs[s].name == "ticket") step.ticket = step.inputs.back();
       }
     }
     return read;

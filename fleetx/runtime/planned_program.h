@@ -46,6 +46,7 @@ struct Storage {
 
 inline constexpr int kNoStorage = -1;  // of a bucket that could not be
 inline constexpr int kNoGuard = -1;    // of a step that always runs
+inline constexpr int kNoTicket = -1;   // of a step that waits for no call
 
 // Room for variables that a group reduces together.
 struct PlannedBucket {
@@ -64,7 +65,8 @@ struct Step {
   std::vector<int> scratch;          // storages, or kNoStorage
   int guard = kNoGuard;  // a value, bool[1] and row-major: where it is false, the step is skipped
   ir::Cost cost;
-  double wire_bytes = 0;  // that this rank sends
+  double wire_bytes = 0;   // that this rank sends
+  int ticket = kNoTicket;  // a value (kernel/ticket.h): of the call that the step waits for
   ir::Role role = ir::Role::kForward;
 };
 

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +17,8 @@
 
 namespace fleetx::runtime::trace {
 namespace {
+
+constexpr long kCallRow = 0;  // no thread has this number
 
 struct Event {
   std::string name;
@@ -48,6 +51,14 @@ class Collector {
     if (!dirty_) return;
     std::ofstream out(file_);
     out << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+    const nlohmann::json title = {{"name", "thread_name"},
+                                  {"ph", "M"},
+                                  {"pid", static_cast<int>(getpid())},
+                                  {"tid", kCallRow},
+                                  {"args", {{"name", "calls to other ranks"}}}};
+    if (std::any_of(events_.begin(), events_.end(),
+                    [](const Event& e) { return e.thread == kCallRow; }))
+      out << title.dump() << ",\n";
     for (size_t i = 0; i < events_.size(); ++i) {
       const Event& e = events_[i];
       const nlohmann::json line = {{"name", e.name},
@@ -90,6 +101,11 @@ uint64_t now_ns() {
 void add(const std::string& name, const char* category, uint64_t start_ns, uint64_t end_ns,
          const std::string& detail) {
   collector().add({name, category, start_ns, end_ns, syscall(SYS_gettid), detail});
+}
+
+void add_call(const std::string& name, uint64_t start_ns, uint64_t end_ns,
+              const std::string& detail) {
+  collector().add({name, "call", start_ns, end_ns, kCallRow, detail});
 }
 
 void flush() { collector().flush(); }

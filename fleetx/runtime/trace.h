@@ -12,6 +12,9 @@ uint64_t now_ns();
 // One finished piece of work; `detail` is shown when it is selected.
 void add(const std::string& name, const char* category, uint64_t start_ns, uint64_t end_ns,
          const std::string& detail = "");
+// The same of a call to other ranks, which has a row of its own.
+void add_call(const std::string& name, uint64_t start_ns, uint64_t end_ns,
+              const std::string& detail);
 // Writes what was collected so far. Called when an executor ends and at exit.
 void flush();
 

@@ -28,6 +28,10 @@ const AddCases cases("check_finite", [](Cases& c) {
   add("f64", {Tensor::of<double>({3}, {1.0, 1e300, std::numeric_limits<double>::infinity()})},
       false);
   add("f64_fine", {Tensor::of<double>({2}, {1.0, 1e300})}, true);
+  add("bf16_fine", {Tensor::of<BFloat16>({3}, {1.0f, 3e38f, -2.0f})}, true);
+  add("bf16", {Tensor::of<BFloat16>({3}, {1.0f, kNan, -2.0f})}, false);
+  add("f16_fine", {Tensor::of<Half>({3}, {1.0f, 65504.0f, -2.0f}), random({3})}, true);
+  add("f16", {Tensor::of<Half>({3}, {1.0f, 70000.0f, -2.0f})}, false);
   for (const bool finite : {true, false}) {
     SparseRows rows = random_rows(4, {9, 3});
     if (!finite) rows.values.data<float>()[11] = kNan;

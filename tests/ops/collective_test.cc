@@ -175,6 +175,28 @@ TEST(Collective, AnyRankOfAMeshCanBePlannedAlone) {
   }
 }
 
+TEST(Collective, TheProfileTellsOfEveryCall) {
+  run_workers(2, [](int, const SharedGroups& groups) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    append(b, kinds(2).front(), b.data("x", f32, {250}));
+    runtime::Scope scope;
+    runtime::Executor exe({.profile = true, .plan = {.groups = groups}});
+    for (int step = 0; step < 3; ++step) exe.run(main, scope, {{"x", filled({250}, 1)}}, {"z"});
+    const auto& calls = exe.profile().calls();
+    ASSERT_EQ(calls.size(), 2u);
+    EXPECT_EQ(calls[0].name, "all_reduce y");
+    EXPECT_EQ(calls[1].name, "all_reduce z");
+    for (const runtime::Profile::CallRow& call : calls) {
+      EXPECT_EQ(call.steps, 3);
+      EXPECT_EQ(call.bytes, 3000);
+      EXPECT_GT(call.seconds, 0);
+      EXPECT_GT(call.waited_seconds, 0);
+    }
+    EXPECT_TRUE(contains(exe.profile().table(), "ms waited"));
+  });
+}
+
 // ---- bad input ----
 
 // The message of the error that one op of a text gives when it is planned for rank 0 of dp = 2.

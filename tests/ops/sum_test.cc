@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "fleetx/ir/builder.h"
+#include "fleetx/ops/lib/half.h"
 #include "tests/support/op_case.h"
 
 namespace fleetx::testing {
@@ -11,6 +12,17 @@ Tensors added_up(const Tensors& in) {
   for (size_t i = 1; i < in.size(); ++i)
     out = zip(out, in[i], [](float a, float b) { return a + b; });
   return {out};
+}
+
+Tensor in_half(const Tensor& x, DType dtype) {
+  Tensor out(dtype, x.shape());
+  ops::narrow(x.data<float>().data(), dtype, out.raw(), x.shape().numel());
+  return out;
+}
+Tensor in_f32(const Tensor& x) {
+  Tensor out(f32, x.shape());
+  ops::widen(x.dtype(), x.raw(), out.data<float>().data(), x.shape().numel());
+  return out;
 }
 
 const AddCases cases("sum", [](Cases& c) {
@@ -35,6 +47,16 @@ const AddCases cases("sum", [](Cases& c) {
          .inputs = {OpInput("xs", random({6, 41})).sparse(random_rows(8, {6, 41})).sparse(padded)},
          .reference = added_up,
          .gradient = false});
+  // Rows of one id are added up first, so that all is rounded once.
+  for (const DType half : {bf16, f16})
+    c.add({.label = str(half, "_and_sparse"),
+           .inputs =
+               {OpInput("xs", in_half(random({6, 1100}), half)).sparse(random_rows(8, {6, 1100}))},
+           .reference = [half](const Tensors& in) -> Tensors {
+             return {in_half(added_up({in_f32(in[0]), in[1]})[0], half)};
+           },
+           .tolerance = half == bf16 ? 0x1p-8 : 0x1p-11,
+           .gradient = false});
   c.add({.label = "integers",
          .inputs = {{"xs", Tensors{random_ints({9}, -9, 9), random_ints({9}, -9, 9, 1)}}},
          .reference = [](const Tensors& in) -> Tensors {
@@ -65,6 +87,7 @@ TEST(Sum, IsSparseWhereAllAre) {
   };
   EXPECT_EQ(sum(rows), (ir::TensorType{f32, {6, 3}, ir::VarKind::kSparseRows, 8}));
   EXPECT_EQ(sum(b.data("dense", f32, {6, 3})).kind, ir::VarKind::kDense);
+  EXPECT_EQ(sum(b.data("half", bf16, {6, 3})), (ir::TensorType{bf16, {6, 3}}));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Winograd's algorithm, oneDNN's or our own, against the definition.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "fleetx/base/cpu.h"
@@ -14,15 +16,21 @@ TEST(Winograd, EqualsTheDefinition) {
       {{1, 64, 33, 64}, {32, 64, 3, 3}},
       {{4, 70, 30, 30}, {40, 70, 3, 3}},   // too many squares for a cache, in both directions
       {{1, 64, 28, 28}, {64, 64, 3, 3}}};  // one picture
+  int most_used = 0;
   for (const ConvolutionCase& s : cases) {
     int used = 0, not_wanted = 0;
     const Tensors got = convolve(s, {}, "wino", &used),
                   want = convolve(s, {"winograd"}, "wino", &not_wanted);
-    EXPECT_EQ(used, cpu::best_isa() >= cpu::Isa::kAvx2 ? 2 : 0) << s.x;
+    most_used = std::max(most_used, used);
+    // With AVX-512 it is oneDNN's, which refuses some shapes depending on the size of the caches.
+    if (cpu::best_isa() == cpu::Isa::kAvx2) {
+      EXPECT_EQ(used, 2) << s.x;
+    }
     EXPECT_EQ(not_wanted, 0) << "skipping 'winograd' must give the definition everywhere";
     for (size_t i = 0; i < got.size(); ++i)
       EXPECT_LT(distance(got[i], want[i]), 1e-4) << "fetch " << i << " of " << s.x;
   }
+  EXPECT_EQ(most_used, cpu::best_isa() >= cpu::Isa::kAvx2 ? 2 : 0);
 }
 
 TEST(Winograd, OfFewTilesMakesForwardOnly) {

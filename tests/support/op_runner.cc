@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
+#include <set>
 
 #include "fleetx/autograd/backward.h"
 #include "fleetx/ir/builder.h"
+#include "fleetx/ir/infer.h"
 #include "fleetx/ir/proto.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/runtime/executor.h"
@@ -67,6 +70,27 @@ class CaseProgram {
 
   runtime::Plan& plan() { return exe_.plan(main_, scope_, feeds_, fetch_); }
   runtime::Executor& executor() { return exe_; }
+
+  // Whether infer accepts the inputs of these slots in another dtype.
+  bool accepts(const std::set<std::string>& slots, DType dtype) const {
+    // A variable may stand in two slots: each place gets a name of its own.
+    ir::Op op = main_.ops().back();
+    std::map<std::string, ir::TensorType> types;
+    for (size_t s = 0; s < op.inputs.size(); ++s)
+      for (std::string& name : op.inputs[s]) {
+        ir::TensorType type = main_.var(name).type;
+        if (type.dtype == f32 && slots.contains(op.def->inputs[s].name)) type.dtype = dtype;
+        name = str("in", types.size());
+        types[name] = type;
+      }
+    try {
+      ir::infer_types(op, [&](const std::string& n) -> const ir::TensorType& { return types[n]; });
+      return true;
+    } catch (const Error& e) {
+      if (e.kind() != Error::Kind::kInvalidArgument) throw;
+      return false;
+    }
+  }
 
   // Appends the backward part for sum(out * weight) over all float outputs, with given weights.
   std::vector<Var> differentiate(const std::vector<Var>& inputs, const Tensors& weights) {
@@ -222,6 +246,114 @@ void test_gradient(const std::string& op, const OpCase& c) {
   }
 }
 
+// ---- 16-bit floats: <op>.<label>.bf16 and .f16 for every case that infer accepts in them ----
+
+Tensor converted(const Tensor& x, DType dtype) {
+  Tensor out(dtype, x.shape());
+  with_type(x.dtype(), [&](auto from_zero) {
+    with_type(dtype, [&](auto to_zero) {
+      using From = decltype(from_zero);
+      using To = decltype(to_zero);
+      for (size_t i = 0; i < x.data<From>().size(); ++i)
+        out.data<To>()[i] = static_cast<To>(static_cast<float>(x.data<From>()[i]));
+    });
+  });
+  return out;
+}
+bool is_half(DType dtype) { return dtype == bf16 || dtype == f16; }
+Tensor as_f32(const Tensor& x) { return is_half(x.dtype()) ? converted(x, f32) : x; }
+
+// The inputs of these slots in `dtype`; with `back`, only rounded to it.
+OpCase in_half(OpCase c, const std::set<std::string>& slots, DType dtype, bool back) {
+  for (OpInput& input : c.inputs)
+    for (Tensor& tensor : input.tensors)
+      if (slots.contains(input.slot) && tensor.dtype() == f32) {
+        tensor = converted(tensor, dtype);
+        if (back) tensor = converted(tensor, f32);
+      }
+  return c;
+}
+
+std::set<std::string> float_slots(const OpCase& c) {
+  std::set<std::string> slots;
+  for (const OpInput& input : c.inputs)
+    if (!input.is_state && input.rows.empty() && !input.tensors.empty() &&
+        input.tensors[0].dtype() == f32)
+      slots.insert(input.slot);
+  return slots;
+}
+
+// The largest set that the op takes in this dtype.
+std::set<std::string> half_slots(const std::string& op, const OpCase& c, DType dtype) {
+  const std::set<std::string> all = float_slots(c);
+  const std::vector<std::string> list(all.begin(), all.end());
+  const CaseProgram program(op, c);
+  std::set<std::string> best;
+  for (unsigned bits = 1; bits < 1u << list.size(); ++bits) {
+    std::set<std::string> some;
+    for (size_t i = 0; i < list.size(); ++i)
+      if (bits >> i & 1u) some.insert(list[i]);
+    if (some.size() > best.size() && program.accepts(some, dtype)) best = some;
+  }
+  return best;
+}
+
+// The gradients of all float inputs, for given weights of the outputs.
+Tensors gradients_of(const std::string& op, const OpCase& c, const Tensors& weights) {
+  CaseProgram program(op, c);
+  std::vector<Var> inputs, wanted;
+  for (const auto& [var, tensor] : program.differentiable()) inputs.push_back(var);
+  for (const Var& g : program.differentiate(inputs, weights))
+    if (g.defined()) wanted.push_back(g);
+  if (wanted.empty()) return {};
+  program.fetch(wanted);
+  return program.run();
+}
+
+// Results are rounded once, and what backward reads of them with them.
+template <class T>
+void test_half(const std::string& op, const OpCase& c, const std::set<std::string>& slots) {
+  constexpr DType dtype = DTypeOf<T>::value;
+  const double tolerance = std::max(c.tolerance, dtype == bf16 ? 1.6e-2 : 2e-3);
+  const double grad_tolerance = dtype == bf16 ? 4e-2 : 5e-3;
+  const OpCase half = in_half(c, slots, dtype, false), rounded = in_half(c, slots, dtype, true);
+  const Tensors got = run_op(op, half), exact = run_op(op, rounded);
+  const CaseProgram program(op, half);
+  Tensors weights(got.size()), half_weights(got.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    const std::string& name = program.outputs()[i].name();
+    // What is too large for 16 bits is infinite.
+    const Tensor want = is_half(got[i].dtype()) ? converted(exact[i], got[i].dtype()) : exact[i];
+    expect_close(as_f32(got[i]), as_f32(want), tolerance, name);
+    if (!is_float(got[i].dtype()) || !program.carries_gradient(i)) continue;
+    half_weights[i] = converted(random(got[i].shape(), 1000 + i, 0.5f, 1.5f), got[i].dtype());
+    weights[i] = converted(half_weights[i], f32);
+  }
+  const ir::OpDef* def = ir::find_op(op);
+  if (!c.gradient || def->grad == nullptr) return;
+  const Tensors d = gradients_of(op, half, half_weights), want = gradients_of(op, rounded, weights);
+  ASSERT_EQ(d.size(), want.size());
+  for (size_t i = 0; i < d.size(); ++i)
+    expect_close(as_f32(d[i]), want[i], grad_tolerance, str("gradient ", i));
+}
+
+void test_bf16(const std::string& op, const OpCase& c) {
+  test_half<BFloat16>(op, c, half_slots(op, c, bf16));
+}
+void test_f16(const std::string& op, const OpCase& c) {
+  test_half<Half>(op, c, half_slots(op, c, f16));
+}
+// x alone, beside parameters in f32.
+void test_mixed(const std::string& op, const OpCase& c) { test_half<BFloat16>(op, c, {"x"}); }
+
+bool takes_half(const std::string& op, const OpCase& c) {
+  return !float_slots(c).empty() && !half_slots(op, c, bf16).empty();
+}
+bool takes_mixed(const std::string& op, const OpCase& c) {
+  return float_slots(c).contains("x") && half_slots(op, c, bf16).size() > 1 &&
+         CaseProgram(op, c).accepts({"x"}, bf16);
+}
+
 void test_round_trip(const std::string& op, const OpCase& c) {
   CaseProgram program(op, c);
   const std::string text = ir::to_text(program.main());
@@ -256,9 +388,13 @@ void register_op_tests() {
       const ir::OpDef* def = ir::find_op(op);
       const bool has_gradient = c.gradient && (def == nullptr || def->grad != nullptr);
       for (const Kind kind : {Kind{"forward", test_forward}, Kind{"gradient", test_gradient},
-                              Kind{"round_trip", test_round_trip}}) {
+                              Kind{"round_trip", test_round_trip}, Kind{"bf16", test_bf16},
+                              Kind{"f16", test_f16}, Kind{"mixed", test_mixed}}) {
         if (kind.body == test_gradient && !has_gradient) continue;
         if (kind.body == test_forward && !c.reference) continue;
+        if ((kind.body == test_bf16 || kind.body == test_f16) && !(def && takes_half(op, c)))
+          continue;
+        if (kind.body == test_mixed && !(def && takes_mixed(op, c))) continue;
         ::testing::RegisterTest(
             op.c_str(), (c.label + "." + kind.name).c_str(), nullptr, nullptr, __FILE__, __LINE__,
             [&c, op = op, kind]() -> ::testing::Test* { return new CaseTest(kind.body, op, c); });

@@ -38,6 +38,16 @@ class Broadcast {
   template <class F, class X, class Y, class Out>
   void run(const F& f, const X* x, const Y* y, Out* out) const;
 
+  // Some rows of the innermost dimension, which follow each other in the next one: where they begin
+  // in x, y and out, and how far it is from one to the next.
+  struct Rows {
+    int64_t x, y, out;
+    int64_t rows, columns, x_row, y_row;
+  };
+  // fn(rows) for all of them, in parallel.
+  template <class Fn>
+  void for_each_rows(const Fn& fn) const;
+
  private:
   // fn(x offset, y offset, out offset, rows) for runs of rows that follow each other in the
   // second-innermost dimension and together are the rows [begin, end).
@@ -91,36 +101,38 @@ inline void binary_rows(const F& f, const X* x, const Y* y, Out* out, int64_t ro
 
 }  // namespace detail
 
-template <class F, class X, class Y, class Out>
-void Broadcast::run(const F& f, const X* x, const Y* y, Out* out) const {
+template <class Fn>
+void Broadcast::for_each_rows(const Fn& fn) const {
   if (numel_ == 0) return;
   constexpr int64_t kGrain = 1 << 14;
   const Dim inner = dims_.back();
-  const bool x_varies = inner.x != 0, y_varies = inner.y != 0;
   if (dims_.size() == 1) {
     parallel_for(inner.size, kGrain, [&](int64_t begin, int64_t end) {
-      const X* from_x = x + begin * inner.x;
-      const Y* from_y = y + begin * inner.y;
-      Out* to = out + begin;
-      const int64_t n = end - begin;
-      vectorized_for<X>(
-          [=] { detail::binary_rows(f, from_x, from_y, to, 1, n, 0, 0, x_varies, y_varies); });
+      fn(Rows{begin * inner.x, begin * inner.y, begin, 1, end - begin, 0, 0});
     });
     return;
   }
   const Dim row = dims_[dims_.size() - 2];
   parallel_for(numel_ / inner.size, std::max<int64_t>(1, kGrain / inner.size),
                [&](int64_t begin, int64_t end) {
-                 walk_rows(begin, end, [&](int64_t xo, int64_t yo, int64_t oo, int64_t rows) {
-                   const X* from_x = x + xo;
-                   const Y* from_y = y + yo;
-                   Out* to = out + oo;
-                   vectorized_for<X>([=] {
-                     detail::binary_rows(f, from_x, from_y, to, rows, inner.size, row.x, row.y,
-                                         x_varies, y_varies);
-                   });
+                 walk_rows(begin, end, [&](int64_t x, int64_t y, int64_t out, int64_t rows) {
+                   fn(Rows{x, y, out, rows, inner.size, row.x, row.y});
                  });
                });
+}
+
+template <class F, class X, class Y, class Out>
+void Broadcast::run(const F& f, const X* x, const Y* y, Out* out) const {
+  const bool x_varies = dims_.back().x != 0, y_varies = dims_.back().y != 0;
+  for_each_rows([&](const Rows& r) {
+    const X* from_x = x + r.x;
+    const Y* from_y = y + r.y;
+    Out* to = out + r.out;
+    vectorized_for<X>([=] {
+      detail::binary_rows(f, from_x, from_y, to, r.rows, r.columns, r.x_row, r.y_row, x_varies,
+                          y_varies);
+    });
+  });
 }
 
 }  // namespace fleetx::ops

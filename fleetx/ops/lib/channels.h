@@ -9,14 +9,12 @@
 // of threads.
 #pragma once
 
-#include <immintrin.h>
-
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
+#include "fleetx/ops/lib/half.h"
 #include "fleetx/tensor/layout.h"
 
 namespace fleetx::ops {
@@ -184,36 +182,6 @@ void sum_strip(const Strip& strip, Lanes lanes, float* sums, const Value& value)
   for_lanes(lanes, [&](int l) { sums[l] = acc[l]; });
 }
 
-// Neighbouring lanes in one vector; float itself where they are taken one by one.
-typedef float Vector8 __attribute__((vector_size(32)));
-typedef float Vector16 __attribute__((vector_size(64)));
-template <int kLanes>
-using Vector = std::conditional_t<kLanes == 8, Vector8, Vector16>;
-
-// Always inlined: how a vector is returned depends on the instruction set of the function.
-template <class T>
-__attribute__((always_inline)) inline T load(const float* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
-}
-// With kStream past the caches: a plain store would first read the old contents. Then `to` must be
-// aligned to 16 bytes, and finish_streams() ends it.
-template <bool kStream = false, class T>
-void store(float* to, const T& value) {
-  if constexpr (!kStream || sizeof(T) < sizeof(__m128)) {
-    std::memcpy(to, &value, sizeof(T));
-  } else {
-    __m128 parts[sizeof(T) / sizeof(__m128)];
-    std::memcpy(parts, &value, sizeof(T));
-    for (const __m128& part : parts) {
-      _mm_stream_ps(to, part);
-      to += 4;
-    }
-  }
-}
-inline void finish_streams() { _mm_sfence(); }
-
 template <class T>
 struct Two {
   T a, b;
@@ -290,12 +258,13 @@ void map_strip(const Strip& strip, Lanes lanes, const Fn& fn) {
 }
 
 // Sums of each channel over images and places; `partial` holds pieces() * padded() floats.
-inline void channel_sums(const Channels& c, const float* x, float* partial, float* sums) {
+template <class S>
+void channel_sums(const Channels& c, const S* x, float* partial, float* sums) {
   const Strips strips(c);
   const int64_t padded = c.padded();
   strips.for_each([=](const Strip& s, auto lanes) {
     sum_strip(s, lanes, partial + s.piece * padded + s.channel,
-              [=](int64_t i, int) { return x[i]; });
+              [=](int64_t i, int) { return static_cast<float>(x[i]); });
   });
   for (int64_t channel = 0; channel < c.channels; ++channel) {
     double sum = 0;

@@ -1,6 +1,8 @@
 #include "fleetx/ops/lib/convolution.h"
 
 #include "fleetx/base/cpu.h"
+#include "fleetx/ops/lib/bf16.h"
+#include "fleetx/ops/lib/half.h"
 
 namespace fleetx::ops {
 namespace {
@@ -9,8 +11,9 @@ using dnnl::algorithm;
 using dnnl::query;
 using onednn::memory;
 
-std::optional<memory::desc> activations(const Shape& shape, const std::optional<Layout>& layout) {
-  return layout ? onednn::desc(DType::kF32, shape, *layout) : onednn::any_desc(DType::kF32, shape);
+std::optional<memory::desc> tensor_desc(DType dtype, const Shape& shape,
+                                        const std::optional<Layout>& layout) {
+  return layout ? onednn::desc(dtype, shape, *layout) : onednn::any_desc(dtype, shape);
 }
 
 // From this share of the peak on nothing better is looked for.
@@ -36,17 +39,19 @@ dnnl::convolution_forward::primitive_desc forward(const Convolution& c, const De
 // Nothing where oneDNN refuses, or chooses a layout that we cannot name.
 std::optional<ConvChoice> attempt(ConvPass pass, const Convolution& c, algorithm algorithm,
                                   const ConvLayouts& wish, const ConvOptions& options) {
-  const auto src = activations(c.src, wish.src), dst = activations(c.dst, wish.dst);
-  const auto w = weights_desc(c, wish.weights);
+  const auto src = tensor_desc(c.dtype, c.src, wish.src),
+             dst = tensor_desc(c.dtype, c.dst, wish.dst);
+  const DType made = c.dtype == f32 ? f32 : c.dweights_type;
+  const auto w = weights_desc(c, pass == ConvPass::kWeights ? made : c.dtype, wish.weights);
   if (!w) return std::nullopt;
   Descs d{*src, *w, {}, *dst};
-  if (options.bias) d.bias = onednn::desc(DType::kF32, {c.dst[1]});
+  if (options.bias) d.bias = onednn::desc(made, {c.dst[1]});
   const memory::dims dilates{c.dilation[0] - 1, c.dilation[1] - 1};
   ConvChoice choice;
   try {
     // The backward computations take a forward one as a hint; it need not be one that is run.
-    const Descs hint{onednn::any_desc(DType::kF32, c.src), *weights_desc(c, {}), d.bias,
-                     onednn::any_desc(DType::kF32, c.dst)};
+    const Descs hint{onednn::any_desc(c.dtype, c.src), *weights_desc(c, c.dtype, {}), d.bias,
+                     onednn::any_desc(c.dtype, c.dst)};
     switch (pass) {
       case ConvPass::kForward:
         choice.pd = forward(c, d, dilates, algorithm, options);
@@ -98,12 +103,24 @@ void check_pair(const ir::Infer& c, std::string_view name, int64_t least) {
 
 }  // namespace
 
-std::optional<memory::desc> weights_desc(const Convolution& c,
+std::optional<memory::desc> weights_desc(const Convolution& c, DType dtype,
                                          const std::optional<Layout>& layout) {
-  if (c.groups == 1) return activations(c.weights, layout);
-  if (layout) return onednn::grouped_desc(DType::kF32, c.weights, c.groups, *layout);
+  if (c.groups == 1) return tensor_desc(dtype, c.weights, layout);
+  if (layout) return onednn::grouped_desc(dtype, c.weights, c.groups, *layout);
   const Shape& w = c.weights;
-  return onednn::any_desc(DType::kF32, {c.groups, w[0] / c.groups, w[1], w[2], w[3]});
+  return onednn::any_desc(dtype, {c.groups, w[0] / c.groups, w[1], w[2], w[3]});
+}
+
+bool computes_in_bf16(const kernel::Prepare& p, std::span<const ConvPass> passes,
+                      const Convolution& c) {
+  if (p.in("x").dtype != bf16 || !multiplies_bf16() || p.skips().layout) return false;
+  Convolution in_bf16 = c;
+  in_bf16.dtype = bf16;
+  in_bf16.dweights_type = p.in("w").dtype;
+  return std::all_of(passes.begin(), passes.end(), [&](ConvPass pass) {
+    const auto choice = attempt(pass, in_bf16, algorithm::convolution_direct, {}, {});
+    return choice && choice->share >= kSlow;
+  });
 }
 
 bool winograd_pays(ConvPass pass, const Convolution& c) {
@@ -158,9 +175,11 @@ double Convolution::flops() const {
 }
 
 void check_convolution(const ir::Infer& c) {
-  for (const auto* slot : {"x", "w"})
-    c.check(c.in(slot).dtype == DType::kF32 && c.in(slot).shape.rank() == 4, c.show(slot),
-            "; expected f32 of rank 4");
+  const DType dtype = c.in("x").dtype;
+  c.check(is_f32_or_half(dtype) && c.in("x").shape.rank() == 4, c.show("x"),
+          "; expected f32, bf16 or f16 of rank 4");
+  c.check((c.in("w").dtype == f32 || c.in("w").dtype == dtype) && c.in("w").shape.rank() == 4,
+          c.show("w"), "; expected f32 of rank 4, or in the dtype of x");
   check_pair(c, "stride", 1);
   check_pair(c, "dilation", 1);
   check_pair(c, "padding", 0);
@@ -225,7 +244,7 @@ ConvChoice choose(const kernel::Prepare& p, ConvPass pass, const Convolution& c,
   wishes.push_back(plain);
   std::optional<ConvChoice> best;
   std::vector<algorithm> algorithms{algorithm::convolution_direct};
-  if (winograd_pays(pass, c) && !p.skips().winograd)
+  if (c.dtype == f32 && winograd_pays(pass, c) && !p.skips().winograd)
     algorithms.insert(algorithms.begin(), algorithm::convolution_winograd);
   for (const algorithm algorithm : algorithms) {
     for (const ConvLayouts& wish : wishes) {

@@ -7,14 +7,18 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "fleetx/ir/infer.h"
+#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/onednn.h"
 
 namespace fleetx::ops {
 
 struct Convolution {
   Shape src, weights, dst;
+  DType dtype = f32;          // of src and dst, and of weights that are read: f32 or bf16
+  DType dweights_type = f32;  // of weights that are made
   int64_t groups = 1;
   ir::Ints stride, dilation, pad_before, pad_after;  // height, width
 
@@ -47,8 +51,11 @@ Convolution conv2d_geometry(const ir::Infer& c);
 Convolution conv2d_geometry(const kernel::Prepare& p, const Shape& dst);
 
 // Weights in a layout, or in the one that oneDNN will choose; nothing where a block crosses groups.
-std::optional<onednn::memory::desc> weights_desc(const Convolution& c,
+std::optional<onednn::memory::desc> weights_desc(const Convolution& c, DType dtype,
                                                  const std::optional<Layout>& layout);
+
+// Convolutions of 16-bit floats without instructions for them: see in_f32.h.
+inline constexpr BySample kConvBySample{{"x", "out", "residual", "dout", "dx"}, {"dw", "dbias"}};
 
 enum class ConvPass { kForward, kData, kWeights };
 
@@ -96,6 +103,11 @@ inline constexpr double kSlow = 0.3;
 // algorithm comes first where it pays and oneDNN has it.
 ConvChoice choose(const kernel::Prepare& p, ConvPass pass, const Convolution& c,
                   std::vector<ConvLayouts> wishes, const ConvOptions& options = {});
+
+// Whether oneDNN has generated code for these computations in bf16 that uses the CPU's instructions
+// for it. Else 16-bit floats are converted to f32.
+bool computes_in_bf16(const kernel::Prepare& p, std::span<const ConvPass> passes,
+                      const Convolution& c);
 
 // Weights that stand in a layout of their own already were put there for speed: try that first.
 std::vector<ConvLayouts> conv2d_wishes(const kernel::Prepare& p, std::optional<Layout> dst = {});

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "fleetx/base/threads.h"
+#include "fleetx/ops/lib/half.h"
 
 namespace fleetx::ops {
 namespace {
@@ -12,6 +13,31 @@ std::map<std::string, MakeLoop, std::less<>>& registry() {
   static std::map<std::string, MakeLoop, std::less<>> loops;
   return loops;
 }
+
+// Block by block, so that the f32 values stay in the first-level cache.
+class HalfLoop final : public ElementLoop {
+ public:
+  HalfLoop(std::unique_ptr<ElementLoop> loop, DType dtype)
+      : loop_(std::move(loop)), dtype_(dtype) {}
+
+  int inputs() const override { return loop_->inputs(); }
+  void run(const void* const* in, void* out, int64_t n) const override {
+    constexpr int64_t kBlock = 1024;
+    alignas(64) float blocks[2][kBlock];
+    const void* wide[] = {blocks[0], blocks[1]};
+    for (int64_t at = 0; at < n; at += kBlock) {
+      const int64_t length = std::min(kBlock, n - at);
+      for (int i = 0; i < loop_->inputs(); ++i)
+        widen(dtype_, static_cast<const char*>(in[i]) + 2 * at, blocks[i], length);
+      loop_->run(wide, blocks[0], length);
+      narrow(blocks[0], dtype_, static_cast<char*>(out) + 2 * at, length);
+    }
+  }
+
+ private:
+  std::unique_ptr<ElementLoop> loop_;
+  DType dtype_;
+};
 
 class ElementKernel final : public kernel::Kernel {
  public:
@@ -63,7 +89,10 @@ RegisterLoop::RegisterLoop(const std::string& type, MakeLoop make) {
 std::unique_ptr<ElementLoop> make_element_loop(std::string_view type, const ir::Attrs& attrs,
                                                DType dtype) {
   const auto it = registry().find(type);
-  return it == registry().end() ? nullptr : it->second(attrs, dtype);
+  if (it == registry().end()) return nullptr;
+  if (!is_half(dtype)) return it->second(attrs, dtype);
+  auto loop = it->second(attrs, f32);
+  return loop ? std::make_unique<HalfLoop>(std::move(loop), dtype) : nullptr;
 }
 
 std::unique_ptr<kernel::Kernel> make_element_kernel(kernel::Prepare& p) {

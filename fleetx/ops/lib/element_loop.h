@@ -23,6 +23,7 @@ class ElementLoop {
   virtual ~ElementLoop() = default;
   // out[i] = f(in[0][i], in[1][i], ...) for i < n. out may be the memory of an input.
   virtual void run(const void* const* in, void* out, int64_t n) const = 0;
+  virtual int inputs() const = 0;
   // Whether zeros give zero, so that the padding of a blocked layout stays clean.
   bool keeps_zero() const;
 };
@@ -33,7 +34,8 @@ struct RegisterLoop {
   RegisterLoop(const std::string& type, MakeLoop make);
 };
 
-// Null where the op has no loop for this dtype (or at all).
+// Null where the op has no loop for this dtype (or at all). 16-bit floats are computed by the loop
+// for f32.
 std::unique_ptr<ElementLoop> make_element_loop(std::string_view type, const ir::Attrs& attrs,
                                                DType dtype);
 
@@ -57,6 +59,7 @@ class LoopOf final : public ElementLoop {
  public:
   explicit LoopOf(const ir::Attrs& attrs) : f_(attrs) {}
 
+  int inputs() const override { return kInputs; }
   void run(const void* const* in, void* out, int64_t n) const override {
     const F f = f_;
     const T* a = static_cast<const T*>(in[0]);

@@ -57,17 +57,42 @@ void with_lanes(const Body& body) {
     fleetx::detail::run_avx2(body);
 }
 
-// A matrix as lines, rows of a or columns of b: one of the strides is 1.
+// A matrix of float, BFloat16 or Half as lines, rows of a or columns of b: one of the strides is 1.
+template <class S>
 struct Lines {
-  const float* data;
+  const S* data;
   int64_t line_stride, inner_stride;
   int64_t lines, inner;  // zero is read behind them
 
-  const float* at(int64_t line, int64_t k) const {
+  const S* at(int64_t line, int64_t k) const {
     return data + line * line_stride + k * inner_stride;
   }
-  Lines part(int64_t line, int64_t k, int64_t count) const {
-    return {at(line, k), line_stride, inner_stride, std::min(count, lines - line), inner - k};
+};
+
+const void* offset(const void* data, DType dtype, int64_t elements) {
+  return static_cast<const char*>(data) + elements * static_cast<int64_t>(size_of(dtype));
+}
+void* offset(void* data, DType dtype, int64_t elements) {
+  return static_cast<char*>(data) + elements * static_cast<int64_t>(size_of(dtype));
+}
+
+// The same of any type.
+struct Operand {
+  const void* data;
+  DType dtype;
+  int64_t line_stride, inner_stride, lines, inner;
+
+  Operand part(int64_t line, int64_t k, int64_t count) const {
+    return {offset(data, dtype, line * line_stride + k * inner_stride),
+            dtype,
+            line_stride,
+            inner_stride,
+            std::min(count, lines - line),
+            inner - k};
+  }
+  template <class S>
+  Lines<S> as() const {
+    return {static_cast<const S*>(data), line_stride, inner_stride, lines, inner};
   }
 };
 
@@ -77,7 +102,8 @@ using V = Vector8;
 typedef float Vector4 __attribute__((vector_size(16)));
 
 // Eight lines at one inner element.
-inline V lines_at(const Lines& x, int64_t line, int64_t k) {
+template <class S>
+inline V lines_at(const Lines<S>& x, int64_t line, int64_t k) {
   if (x.line_stride == 1 && line + 8 <= x.lines && k < x.inner) return load<V>(x.at(line, k));
   V out{};
   for (int64_t l = 0; l < std::min<int64_t>(8, x.lines - line) && k < x.inner; ++l)
@@ -86,7 +112,8 @@ inline V lines_at(const Lines& x, int64_t line, int64_t k) {
 }
 
 // Eight lines at eight inner elements, which are neighbours in memory.
-inline void transpose(const Lines& x, int64_t line, int64_t k, V (&out)[8]) {
+template <class S>
+inline void transpose(const Lines<S>& x, int64_t line, int64_t k, V (&out)[8]) {
   if (line + 8 > x.lines || k + 8 > x.inner) {
     for (int i = 0; i < 8; ++i) out[i] = lines_at(x, line, k + i);
     return;
@@ -147,8 +174,8 @@ struct Group {
   }
 };
 
-template <Side side, int kWide>
-void pack(const Lines& x, int64_t inner, float* to) {
+template <Side side, int kWide, class S>
+void pack(const Lines<S>& x, int64_t inner, float* to) {
   using G = Group<side, kWide>;
   constexpr int64_t kHalf = G::kHalf;
   // From the first quarter to those beside and below it.
@@ -204,9 +231,15 @@ void add(const Vector<T::kLanes> (&sums)[T::kRows][T::kVectors], float* tile) {
     }
 }
 
+// Rows of memory, and how far it is from one to the next.
+struct Rows {
+  const char* data;
+  int64_t bytes;
+};
+
 // Adds a * b to quarters of the tile. Meanwhile the places of c that come next are fetched.
 template <class T, To c00, To c01, To c10, To c11>
-void multiply(const float* a, const float* b, int64_t inner, float* tile, Matrix<float> next = {}) {
+void multiply(const float* a, const float* b, int64_t inner, float* tile, Rows next = {}) {
   with_lanes<T::kLanes>([=] {
     using Lane = Vector<T::kLanes>;
     const float *x = a, *y = b;
@@ -214,7 +247,7 @@ void multiply(const float* a, const float* b, int64_t inner, float* tile, Matrix
     for (int row = 0; row < T::kRows; ++row) {
       if (next.data)
         for (int v = 0; v < T::kVectors; ++v)
-          __builtin_prefetch(next.data + row * next.stride + v * T::kLanes, 1);
+          __builtin_prefetch(next.data + row * next.bytes + v * 4 * T::kLanes, 1);
       for (int64_t k = inner / T::kRows; k > 0; --k, x += T::kRows, y += T::kColumns) {
         Lane column[T::kVectors];
 #pragma GCC unroll 3
@@ -235,35 +268,74 @@ void multiply(const float* a, const float* b, int64_t inner, float* tile, Matrix
   });
 }
 
-struct Target {
-  Matrix<float> c;
-  const float* bias;  // null with add
-  float alpha;
-  bool add;
+// A matrix that is read or written; null: neither.
+struct Place {
+  void* data;
+  int64_t stride;
+  DType dtype;
+
+  Place at(int64_t row, int64_t column) const {
+    return {data ? offset(data, dtype, row * stride + column) : nullptr, stride, dtype};
+  }
+  Rows rows() const {
+    return {static_cast<const char*>(data), stride * static_cast<int64_t>(size_of(dtype))};
+  }
 };
 
-// c = or += alpha * sums + bias, for `rows` by `columns` of the sums.
-template <class T>
-void write(const float* sums, const Target& t, int64_t row, int64_t column, int64_t rows,
-           int64_t columns) {
-  const float* bias = t.bias ? t.bias + column : nullptr;
-  float* c = t.c.data + row * t.c.stride + column;
-  const int64_t stride = t.c.stride, height = std::min<int64_t>(rows, T::kRows),
-                width = std::min<int64_t>(columns, T::kColumns);
-  with_lanes<T::kLanes>([=, alpha = t.alpha, add = t.add] {
+// to = from + alpha * sums + bias; from and bias may be null, but not both given.
+struct Target {
+  Place from, to;
+  const float* bias;
+  float alpha;
+
+  Target at(int64_t row, int64_t column) const {
+    return {from.at(row, column), to.at(row, column), bias ? bias + column : nullptr, alpha};
+  }
+};
+
+template <class T, class From, class To>
+void write(const float* sums, const Target& t, int64_t height, int64_t width) {
+  const auto* from = static_cast<const From*>(t.from.data);
+  auto* to = static_cast<To*>(t.to.data);
+  const int64_t from_stride = t.from.stride, to_stride = t.to.stride;
+  with_lanes<T::kLanes>([=, bias = t.bias, alpha = t.alpha] {
+    using Lane = Vector<T::kLanes>;
     for (int64_t i = 0; i < height; ++i) {
-      const float* from = sums + i * T::kColumns;
-      float* to = c + i * stride;
-      if (add)
-#pragma GCC ivdep
-        for (int64_t j = 0; j < width; ++j) to[j] += alpha * from[j];
-      else if (bias)
-#pragma GCC ivdep
-        for (int64_t j = 0; j < width; ++j) to[j] = alpha * from[j] + bias[j];
-      else
-#pragma GCC ivdep
-        for (int64_t j = 0; j < width; ++j) to[j] = alpha * from[j];
+      const float* sum = sums + i * T::kColumns;
+      const From* old = from + i * from_stride;
+      To* out = to + i * to_stride;
+      int64_t j = 0;
+      for (; j + T::kLanes <= width; j += T::kLanes) {
+        Lane value = alpha * load<Lane>(sum + j);
+        if (from) value = load<Lane>(old + j) + value;
+        if (bias) value = value + load<Lane>(bias + j);
+        store(out + j, value);
+      }
+      for (; j < width; ++j) {
+        float value = alpha * sum[j];
+        if (from) value = static_cast<float>(old[j]) + value;
+        if (bias) value = value + bias[j];
+        out[j] = static_cast<To>(value);
+      }
     }
+  });
+}
+
+// For `rows` by `columns` of the sums.
+template <class T>
+void write(const float* sums, const Target& t, int64_t rows, int64_t columns) {
+  const int64_t height = std::min<int64_t>(rows, T::kRows),
+                width = std::min<int64_t>(columns, T::kColumns);
+  if (height <= 0 || width <= 0) return;
+  with_storage(t.to.dtype, [&](auto to_zero) {
+    using To = decltype(to_zero);
+    // A result of 16 bits continues from itself, or from sums in f32.
+    with_storage(t.from.dtype, [&](auto from_zero) {
+      using From = decltype(from_zero);
+      if constexpr (std::is_same_v<From, float> || std::is_same_v<To, float> ||
+                    std::is_same_v<From, To>)
+        write<T, From, To>(sums, t, height, width);
+    });
   });
 }
 
@@ -275,10 +347,12 @@ void make(const float* a, const float* b, int64_t inner, const Target& t, int64_
   const int64_t part_a = part_size(T::kHigh, inner), part_b = part_size(T::kColumns, inner);
   const auto x = [=](int i) { return a + i * part_a; };
   const auto y = [=](int i) { return b + i * part_b; };
+  const auto target = [&](int i) {
+    return t.at(row + i / 2 * T::kHigh, column + i % 2 * T::kColumns);
+  };
   const auto place = [&](int i) {
-    return Matrix<float>{
-        t.c.data + (row + i / 2 * T::kHigh) * t.c.stride + column + i % 2 * T::kColumns,
-        t.c.stride};
+    const Target next = target(i);
+    return (next.from.data ? next.from : next.to).rows();
   };
   alignas(64) float tile[4 * T::kRows * T::kColumns];
   multiply<T, kSet, kNowhere, kNowhere, kSet>(x(0), y(0), inner, tile);
@@ -290,20 +364,38 @@ void make(const float* a, const float* b, int64_t inner, const Target& t, int64_
   multiply<T, kAdd, kNowhere, kNowhere, kNowhere>(x(6), y(6), inner, tile, place(3));
   for (int i = 0; i < 4; ++i) {
     const int64_t below = i / 2 * T::kHigh, beside = i % 2 * T::kColumns;
-    write<T>(tile + i * T::kRows * T::kColumns, t, row + below, column + beside, rows - below,
-             columns - beside);
+    write<T>(tile + i * T::kRows * T::kColumns, target(i), rows - below, columns - beside);
   }
 }
 
-// A matrix b with as many columns as its c.
+// A matrix b with as many columns as its c. Where c has 16 bits, sums are kept in f32 until the
+// last part of the inner dimension.
 struct Block {
-  Lines b;
-  Target c;
+  Operand b;
+  Place c, sums;
+  const float* bias;  // null with add
+  float alpha;
+  bool add, begun, goes_on;
+
+  Target target(bool first, bool last) const {
+    const Place& between = c.dtype == f32 ? c : sums;
+    const Place nowhere{nullptr, 0, f32};
+    const Place& start = begun ? between : add ? c : nowhere;
+    return {first ? start : between, last && !goes_on ? c : between, first ? bias : nullptr, alpha};
+  }
 };
+
+template <class T, Side side, int kWide>
+void pack_any(const Operand& x, int64_t inner, float* to) {
+  with_storage(x.dtype, [&](auto zero) {
+    const auto lines = x.as<decltype(zero)>();
+    with_lanes<T::kLanes>([=] { pack<side, kWide>(lines, inner, to); });
+  });
+}
 
 // What one thread does: `a` has as many rows as every c.
 template <class T>
-void product(const Lines& a, std::span<const Block> blocks) {
+void product(const Operand& a, std::span<const Block> blocks) {
   if (a.lines <= 0) return;  // more threads than parts
   float *packed_a = workspace(), *packed_b = packed_a + kPackedRows;
   const int64_t inner = piece(a.inner, 2 * longest_inner<T>(), 32) / 2;
@@ -312,13 +404,13 @@ void product(const Lines& a, std::span<const Block> blocks) {
   const int64_t group_b = kProducts * part_size(T::kColumns, inner);
   for (int64_t k = 0; k < a.inner; k += 2 * inner)
     for (int64_t top = 0; top < a.lines; top += rows) {
-      const Lines block_a = a.part(top, k, rows);
-      with_lanes<T::kLanes>([=] { pack<Side::kA, T::kRows>(block_a, inner, packed_a); });
-      for (const auto& [b, c] : blocks) {
-        const Target target = k == 0 ? c : Target{c.c, nullptr, c.alpha, true};
-        for (int64_t left = 0; left < b.lines; left += T::kWidth) {
-          const Lines block_b = b.part(left, k, T::kWidth);
-          with_lanes<T::kLanes>([=] { pack<Side::kB, T::kColumns>(block_b, inner, packed_b); });
+      const Operand block_a = a.part(top, k, rows);
+      pack_any<T, Side::kA, T::kRows>(block_a, inner, packed_a);
+      for (const Block& block : blocks) {
+        const Target target = block.target(k == 0, k + 2 * inner >= a.inner);
+        for (int64_t left = 0; left < block.b.lines; left += T::kWidth) {
+          const Operand block_b = block.b.part(left, k, T::kWidth);
+          pack_any<T, Side::kB, T::kColumns>(block_b, inner, packed_b);
           for (int64_t i = 0; i < block_a.lines; i += 2 * T::kHigh)
             for (int64_t sub = 0; sub < T::kHigh; sub += T::kRows)
               for (int64_t j = 0; j < block_b.lines; j += 2 * T::kColumns)
@@ -331,7 +423,7 @@ void product(const Lines& a, std::span<const Block> blocks) {
 }
 
 template <class T>
-void run_parts(const Gemm& g, const Lines& rows, std::span<const Columns> columns) {
+void run_parts(const Gemm& g, const Operand& rows, std::span<const Columns> columns) {
   const auto count = static_cast<int64_t>(columns.size());
   // What is summed in a unit must not depend on where a thread begins.
   if (count > 1 && g.columns % (2 * T::kColumns) != 0) {
@@ -343,16 +435,20 @@ void run_parts(const Gemm& g, const Lines& rows, std::span<const Columns> column
       2 * T::kHigh, 2 * T::kColumns, [&](int64_t top, int64_t bottom, int64_t left, int64_t right) {
         Block blocks[kMost];
         size_t used = 0;
-        for (const auto& [b, c, bias] : columns) {
-          const Lines all{b.data, g.transpose_b ? b.stride : 1, g.transpose_b ? 1 : b.stride,
-                          g.columns, g.inner};
+        for (const auto& [b, c, bias, sums, begun, goes_on] : columns) {
+          const Operand all{
+              b.data,    g.type_b, g.transpose_b ? b.stride : 1, g.transpose_b ? 1 : b.stride,
+              g.columns, g.inner};
           const int64_t from = std::max<int64_t>(left, 0), to = std::min(right, g.columns);
           if (from < to)
             blocks[used++] = {all.part(from, 0, to - from),
-                              {{c.data + top * c.stride + from, c.stride},
-                               bias ? bias + from : nullptr,
-                               g.alpha,
-                               g.accumulate}};
+                              Place{c.data, c.stride, g.type_c}.at(top, from),
+                              Place{sums, g.columns, f32}.at(top, from),
+                              bias ? bias + from : nullptr,
+                              g.alpha,
+                              g.accumulate,
+                              begun,
+                              goes_on};
           left -= g.columns;
           right -= g.columns;
         }
@@ -373,9 +469,9 @@ void prepare() {
   if (vector_isa() >= cpu::Isa::kAvx2) on_every_thread([] { workspace(); });
 }
 
-void run(const Gemm& g, Matrix<const float> a, std::span<const Columns> columns) {
-  const Lines rows{a.data, g.transpose_a ? 1 : a.stride, g.transpose_a ? a.stride : 1, g.rows,
-                   g.inner};
+void run(const Gemm& g, Matrix<const void> a, std::span<const Columns> columns) {
+  const Operand rows{a.data, g.type_a, g.transpose_a ? 1 : a.stride, g.transpose_a ? a.stride : 1,
+                     g.rows, g.inner};
   if (vector_isa() >= cpu::Isa::kAvx512)
     run_parts<Tile<16>>(g, rows, columns);
   else

@@ -14,6 +14,9 @@
 // costs is packing seven parts instead of four. The error, relative to the norm of the result, is
 // 1.4 to 2 times that of sgemm; but a row or column is only as exact as the one it is paired with,
 // and a value that is not finite spoils both. The result does not depend on the number of threads.
+//
+// Operands of 16 bits are converted to f32 while they are packed; a result of 16 bits is rounded
+// once, when the last part of the inner dimension is added.
 #pragma once
 
 #include <span>
@@ -27,19 +30,23 @@ bool wanted(const Gemm& g);
 // Gives the threads their memory for packing.
 void prepare();
 
+// In the dtypes of g.
 template <class T>
 struct Matrix {
   T* data;
   int64_t stride;  // of rows
 };
-// bias may be null, and must be where g accumulates.
+// bias may be null, and must be where g accumulates. `sums`: room for g.rows * g.columns floats,
+// where c has 16 bits; a product may begin with what another left there, or leave it to the next.
 struct Columns {
-  Matrix<const float> b;
-  Matrix<float> c;
+  Matrix<const void> b;
+  Matrix<void> c;
   const float* bias;
+  float* sums = nullptr;
+  bool begun = false, goes_on = false;
 };
 // For each of the columns, at most kMost; a is packed once. The strides in g are not looked at.
 inline constexpr size_t kMost = 8;
-void run(const Gemm& g, Matrix<const float> a, std::span<const Columns> columns);
+void run(const Gemm& g, Matrix<const void> a, std::span<const Columns> columns);
 
 }  // namespace fleetx::ops::strassen

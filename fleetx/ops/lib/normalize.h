@@ -13,13 +13,15 @@ inline Layout channel_layout(const Shape& shape, const Layout& layout) {
   return Channels::of(shape, layout) ? layout : Layout::plain();
 }
 
+inline float floor_of(const std::string& act) { return act == "relu" ? 0.0f : -INFINITY; }
+
+template <class S>  // float, BFloat16 or Half
 struct Normalize {
-  const float* x;
-  float* out;
+  const S* x;
+  S* out;
   const float *mean, *factor, *bias;  // one value per channel, zero for the channels of the padding
   float floor;                        // 0 for relu, else -infinity
 
-  static float floor_of(const std::string& act) { return act == "relu" ? 0.0f : -INFINITY; }
   // A large result is gone from the caches before anyone reads it. (In place it is there now.)
   bool past_caches(const Channels& c) const {
     constexpr int64_t kLarge = 1 << 18;

@@ -8,6 +8,11 @@ void check_scalar(const ir::Infer& c, std::string_view slot) {
           " must be f32[1], but ", c.show(slot));
 }
 
+bool is_stored(const ir::TensorType& type) {
+  return (type.dtype == f32 || type.dtype == bf16 || type.dtype == f16) &&
+         type.kind == ir::VarKind::kDense;
+}
+
 // Each state, the gradient and the parameter are read; states and the parameter are written.
 ir::Cost cost(const ir::Infer& c) {
   ir::Cost cost;
@@ -41,9 +46,10 @@ void infer(ir::Infer& c) {
   const size_t n = c.count("param");
   c.check(c.count("grad") == n, "got ", n, " parameters and ", c.count("grad"), " gradients");
   for (size_t i = 0; i < n; ++i) {
-    c.check(c.in("param", i).dtype == DType::kF32 && c.in("param", i).kind == ir::VarKind::kDense,
-            "parameters must be f32 and dense, but ", c.show("param", i));
-    c.check(c.in("grad", i).dtype == DType::kF32 && c.in("grad", i).shape == c.in("param", i).shape,
+    c.check(is_stored(c.in("param", i)), "parameters must be f32, bf16 or f16 and dense, but ",
+            c.show("param", i));
+    const ir::TensorType& grad = c.in("grad", i);
+    c.check((grad.dtype == f32 || is_stored(grad)) && grad.shape == c.in("param", i).shape,
             "a gradient must be like its parameter, but ", c.show("param", i), " and ",
             c.show("grad", i));
   }
@@ -58,11 +64,13 @@ void infer(ir::Infer& c) {
             "'");
     for (size_t i = 0; i < n; ++i) {
       const ir::TensorType& state = c.in(input, i);
-      const Shape wanted = input.ends_with("_pow") ? Shape{1} : c.in("param", i).shape;
-      c.check(
-          state.dtype == DType::kF32 && state.kind == ir::VarKind::kDense && state.shape == wanted,
-          "'", input, "' of '", c.op().in("param")[i], "' must be f32", wanted, ", but ",
-          c.show(input, i));
+      const bool power = input.ends_with("_pow");
+      const Shape wanted = power ? Shape{1} : c.in("param", i).shape;
+      // The squares of gradients are too small for f16: what divides by them would explode.
+      const bool fits = is_stored(state) && (state.dtype != f16 || input == "param") &&
+                        (!power || state.dtype == f32);
+      c.check(fits && state.shape == wanted, "'", input, "' of '", c.op().in("param")[i],
+              "' must be f32", wanted, power ? "" : " or bf16", ", but ", c.show(input, i));
       c.out(slot.name, i) = state;
     }
   }

@@ -8,6 +8,9 @@
 // which means 1, 0, 0 (and 1). lr is multiplied by lr_factors[i], the gradient that a rule sees is
 // scale * grad + l2 * param + l1 * sign(param).
 //
+// Parameters and dense gradients are f32, bf16 or f16, states f32 or bf16: computed in f32, then
+// rounded. Single numbers (powers of beta) are f32.
+//
 // An update is element-wise, so it works in whatever layout the parameter has. With a sparse
 // gradient only the rows that it names are touched, each once with the sum of its gradients (lazy
 // mode).
@@ -16,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -24,6 +28,7 @@
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/blocks.h"
 #include "fleetx/ops/lib/sparse_rows.h"
+#include "fleetx/ops/lib/update_elements.h"
 #include "fleetx/optimizers/lib/rule.h"
 
 namespace fleetx::ops {
@@ -33,10 +38,30 @@ ir::OpRegistrar optimizer_op(const optim::OptimizerDef& def);
 // Element i of a list attribute with one value per parameter, or `fallback` where it is empty.
 double per_parameter(const kernel::Prepare& p, std::string_view attr, size_t i, double fallback);
 
-struct Decay {
-  float scale, l1, l2;
-  float operator()(float g, float p) const {
-    return scale * g + l2 * p + ((p > 0 ? l1 : 0.0f) - (p < 0 ? l1 : 0.0f));
+// A parameter or a state in memory.
+struct Stored {
+  void* data = nullptr;
+  DType dtype = f32;
+
+  // n elements as f32: where they stand, or in `buffer`.
+  float* load(int64_t begin, int64_t n, float* buffer) const {
+    if (dtype == f32) return static_cast<float*>(data) + begin;
+    dtype == bf16 ? copy(static_cast<const BFloat16*>(data) + begin, buffer, n)
+                  : copy(static_cast<const Half*>(data) + begin, buffer, n);
+    return buffer;
+  }
+  void store(int64_t begin, int64_t n, const float* buffer) const {
+    if (dtype == bf16) copy(buffer, static_cast<BFloat16*>(data) + begin, n);
+    if (dtype == f16) copy(buffer, static_cast<Half*>(data) + begin, n);
+  }
+
+ private:
+  template <class From, class To>
+  static void copy(const From* from, To* to, int64_t n) {
+    vectorized([=] {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) to[i] = static_cast<To>(static_cast<float>(from[i]));
+    });
   }
 };
 
@@ -66,7 +91,7 @@ class UpdateKernel final : public kernel::Kernel {
     for (Param& param : params_) param.step = param.rule.step(param.args);
     blocks_.for_each([&](size_t, const Block& b) {
       const Param& param = params_[b.array];
-      update(param.step, param.decay, param.at(b.begin), b.end - b.begin);
+      update(param, b.begin, nullptr, b.end - b.begin);
     });
     for (const Param& param : params_)
       if (param.merge) update_rows(r, param);
@@ -83,21 +108,18 @@ class UpdateKernel final : public kernel::Kernel {
  private:
   static constexpr size_t kCount = Rule::kStates.size();
   static constexpr bool kPowers = optim::has_powers<Rule>(), kNorms = optim::has_norms<Rule>();
-  using Step = decltype(std::declval<const Rule&>().step(optim::StepArgs{}));
-  using States = std::make_index_sequence<kCount>;
-
-  struct Pointers {
-    float* p;
-    const float* g;
-    std::array<float*, kCount> s;
-  };
+  using Elements = UpdateElements<Rule>;
+  using Step = typename Elements::Step;
+  using Pointers = typename Elements::Pointers;
 
   struct InOut {
     kernel::Slot in, out;
+    DType dtype = f32;
     // Where the plan had to convert a state between layouts, output and input are not one memory.
-    float* updated(const kernel::Run& r, int64_t n) const {
-      if (r.raw(in) != r.raw(out)) std::copy_n(r.in<float>(in), n, r.out<float>(out));
-      return r.out<float>(out);
+    Stored updated(const kernel::Run& r, int64_t n) const {
+      if (r.raw(in) != r.raw(out))
+        std::memcpy(r.raw(out), r.raw(in), static_cast<size_t>(n) * size_of(dtype));
+      return {r.raw(out), dtype};
     }
   };
 
@@ -112,10 +134,12 @@ class UpdateKernel final : public kernel::Kernel {
       const Layout layout = sparse ? Layout::plain() : p.in("param", i).layout;
       stored = layout.stored(p.in("param", i).shape);
       const auto bind_state = [&](std::string_view name, const Layout& wanted) {
-        return InOut{p.input(name, i, wanted), p.output(str(name, "_out"), i, wanted)};
+        return InOut{p.input(name, i, wanted), p.output(str(name, "_out"), i, wanted),
+                     p.in(name, i).dtype};
       };
       param = bind_state("param", layout);
       grad = p.input("grad", i, layout);
+      gradient.dtype = p.in("grad", i).dtype;
       for (size_t k = 0; k < kCount; ++k) states[k] = bind_state(Rule::kStates[k], layout);
       if constexpr (kPowers)
         powers = {bind_state("beta1_pow", Layout::plain()),
@@ -133,23 +157,20 @@ class UpdateKernel final : public kernel::Kernel {
     }
 
     void bind(const kernel::Run& r, float lr, float scale) {
-      data.p = param.updated(r, stored);
-      data.g = merge ? nullptr : r.in<float>(grad);
-      for (size_t k = 0; k < kCount; ++k) data.s[k] = states[k].updated(r, stored);
+      data[0] = param.updated(r, stored);
+      gradient.data = merge ? nullptr : r.raw(grad);
+      for (size_t k = 0; k < kCount; ++k) data[k + 1] = states[k].updated(r, stored);
       decay.scale = scale;
       args.lr = lr * lr_factor;
       if constexpr (kPowers) {
-        args.beta1_pow = *powers[0].updated(r, 1);
-        args.beta2_pow = *powers[1].updated(r, 1);
+        args.beta1_pow = *static_cast<float*>(powers[0].updated(r, 1).data);
+        args.beta2_pow = *static_cast<float*>(powers[1].updated(r, 1).data);
       }
     }
 
-    Pointers at(int64_t offset, const float* gradient = nullptr) const {
-      Pointers out = data;
-      out.p += offset;
-      out.g = gradient ? gradient : data.g + offset;
-      for (float*& s : out.s) s += offset;
-      return out;
+    bool in_f32() const {
+      return gradient.dtype == f32 &&
+             std::all_of(data.begin(), data.end(), [](const Stored& s) { return s.dtype == f32; });
     }
 
     Rule rule;
@@ -161,50 +182,73 @@ class UpdateKernel final : public kernel::Kernel {
     InOut param;
     std::array<InOut, kCount> states;
     std::array<InOut, 2> powers;
-    Pointers data{};
+    std::array<Stored, kCount + 1> data;  // the parameter, then its states
+    Stored gradient;                      // dense
     int64_t stored = 0, capacity = 0, width = 0;
     std::optional<MergeRows> merge;  // where the gradient is sparse
   };
 
-  static void update(const Step& step, const Decay& decay, const Pointers& at, int64_t n) {
-    vectorized([=] { update_elements(step, decay, at, n, States{}); });
+  static constexpr int64_t kChunk = 1024;  // elements that are converted at a time
+
+  // body(pointers, n) over elements [begin, begin + n) as f32, whose gradients are at `g` where
+  // they are the row of a table. At once where all are f32. What the body changes is stored.
+  template <class Body>
+  static void as_f32(const Param& param, int64_t begin, const float* g, int64_t n,
+                     const Body& body) {
+    alignas(64) std::array<std::array<float, kChunk>, kCount + 2> buffers;
+    const int64_t most = param.in_f32() ? n : kChunk;
+    for (int64_t done = 0; done < n; done += most) {
+      const int64_t m = std::min(most, n - done);
+      Pointers at{
+          .p = param.data[0].load(begin + done, m, buffers[0].data()),
+          .g = g ? g + done : param.gradient.load(begin + done, m, buffers[kCount + 1].data()),
+          .s = {}};
+      for (size_t k = 0; k < kCount; ++k)
+        at.s[k] = param.data[k + 1].load(begin + done, m, buffers[k + 1].data());
+      body(at, m);
+      for (size_t k = 0; k <= kCount; ++k) param.data[k].store(begin + done, m, buffers[k].data());
+    }
   }
 
-  // By value: as locals the coefficients stay in registers, a reference might alias the stores.
-  template <size_t... K>
-  static void update_elements(const Step step, const Decay decay, const Pointers at, int64_t n,
-                              std::index_sequence<K...>) {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) step(at.p[i], decay(at.g[i], at.p[i]), at.s[K][i]...);
+  static void update(const Param& param, int64_t begin, const float* g, int64_t n) {
+    as_f32(param, begin, g, n, [&](const Pointers& at, int64_t m) {
+      vectorized(
+          [=, step = param.step, decay = param.decay] { Elements::update(step, decay, at, m); });
+    });
   }
 
   void update_rows(const kernel::Run& r, const Param& param) {
     const kernel::SparseRows rows = r.rows(param.grad, param.capacity);
     param.merge->for_each(
         r, rows,
-        [&](int, int64_t id, const float* g) {
-          update(param.step, param.decay, param.at(id * param.width, g), param.width);
-        },
+        [&](int, int64_t id, const float* g) { update(param, id * param.width, g, param.width); },
         [&](int64_t id) {
           // The ends of a row: short ones lie in one or two cache lines.
-          const auto fetch = [&](const float* table) {
-            __builtin_prefetch(table + id * param.width, 1);
-            __builtin_prefetch(table + (id + 1) * param.width - 1, 1);
-          };
-          fetch(param.data.p);
-          for (const float* state : param.data.s) fetch(state);
+          for (const Stored& table : param.data) {
+            const char* row = static_cast<const char*>(table.data) +
+                              static_cast<size_t>(id * param.width) * size_of(table.dtype);
+            __builtin_prefetch(row, 1);
+            __builtin_prefetch(row + static_cast<size_t>(param.width) * size_of(table.dtype) - 1,
+                               1);
+          }
         });
   }
 
-  using Squares = std::pair<double, double>;
+  using Squares = typename Elements::Squares;
 
   void measure() {
     blocks_.for_each([&](size_t index, const Block& b) {
       const Param& param = params_[b.array];
       const auto measure = param.rule.measure(param.args);
-      vectorized(
-          [=, decay = param.decay, at = param.at(b.begin), n = b.end - b.begin,
-           out = &squares_[index]] { *out = measure_elements(measure, decay, at, n, States{}); });
+      squares_[index] = {0, 0};
+      as_f32(param, b.begin, nullptr, b.end - b.begin, [&](const Pointers& at, int64_t n) {
+        Squares more;
+        vectorized([=, decay = param.decay, out = &more] {
+          *out = Elements::measure(measure, decay, at, n);
+        });
+        squares_[index].first += more.first;
+        squares_[index].second += more.second;
+      });
     });
     for (Param& param : params_) param.args.norm_param = param.args.norm = 0;
     for (size_t b = 0; b < blocks_.size(); ++b) {
@@ -216,20 +260,6 @@ class UpdateKernel final : public kernel::Kernel {
       param.args.norm_param = std::sqrt(param.args.norm_param);
       param.args.norm = std::sqrt(param.args.norm);
     }
-  }
-
-  template <class Measure, size_t... K>
-  static Squares measure_elements(const Measure measure, const Decay decay, const Pointers at,
-                                  int64_t n, std::index_sequence<K...>) {
-    double a = 0, b = 0;
-#pragma omp simd reduction(+ : a, b)
-    for (int64_t i = 0; i < n; ++i) {
-      const double x = at.p[i];
-      const double y = measure(at.p[i], decay(at.g[i], at.p[i]), at.s[K][i]...);
-      a += x * x;
-      b += y * y;
-    }
-    return {a, b};
   }
 
   std::vector<Param> params_;

@@ -97,9 +97,13 @@ class Reduction {
                                  finish);
       }
     };
-    parallel_for(
-        s.outer * s.pieces * strips, std::max<int64_t>(1, (1 << 15) / work),
-        [&](int64_t begin, int64_t end) { vectorized_for<In>([=] { body(begin, end); }); });
+    parallel_for(s.outer * s.pieces * strips, std::max<int64_t>(1, (1 << 15) / work),
+                 [&](int64_t begin, int64_t end) {
+                   if constexpr (std::is_integral_v<In>)
+                     body(begin, end);
+                   else
+                     vectorized([=] { body(begin, end); });
+                 });
   }
 
   std::vector<Stage> stages_;

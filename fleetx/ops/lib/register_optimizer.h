@@ -1,8 +1,9 @@
-// Registers the op and the kernel of each optimizer in fleetx/optimizers/. CMake makes one source
-// per file there, which includes this header and then the file.
+// Registers the op, the kernel and the server's rule of each optimizer in fleetx/optimizers/. CMake
+// makes one source per file there, which includes this header and then the file.
 #pragma once
 
 #include "fleetx/ops/lib/optimizer.h"
+#include "fleetx/ops/lib/server_rule.h"
 #include "fleetx/optimizers/lib/rule.h"
 
 namespace fleetx::ops {
@@ -25,6 +26,7 @@ template <class Rule>
 struct RegisterOptimizer {
   RegisterOptimizer() : op(optimizer_op(optim::declared<Rule>()).kernel(make_update<Rule>)) {
     optim::register_optimizer(optim::declared<Rule>());
+    register_update_rule(optim::declared<Rule>().op, make_server_rule<Rule>);
   }
   ir::RegisterOp op;
 };
