@@ -151,6 +151,13 @@ void Optimizer::apply_gradients(const std::vector<ParamGrad>& gradients,
   const auto at = b.at(ir::Loc::of(where));
   const auto role = b.in_role(ir::Role::kUpdate);
   lr_var_ = make_learning_rate(b);
+  update_all(b, gradients);
+  count_step(b);
+}
+
+void Optimizer::update_all(ir::Builder& b, const std::vector<ParamGrad>& gradients) const {
+  const std::string& ready = b.main().training().ready;
+  const auto guard = b.under(ready.empty() ? Var() : b.var(ready));
   Var factor;
   if (common_.clip.kind == Clip::Kind::kGlobalNorm)
     factor = global_norm_factor(b, gradients, common_.clip.max_norm);
@@ -160,7 +167,6 @@ void Optimizer::apply_gradients(const std::vector<ParamGrad>& gradients,
     update(b, pair, wants_clip(pair.param.info()) ? factor : Var());
     note_update(b, pair);
   }
-  count_step(b);
 }
 
 void Optimizer::note_update(ir::Builder& b, const ParamGrad& pair) const {

@@ -68,6 +68,7 @@ class Optimizer {
   };
 
   ir::Var make_learning_rate(ir::Builder& b);
+  void update_all(ir::Builder& b, const std::vector<ParamGrad>& gradients) const;
   void update(ir::Builder& b, const ParamGrad& pair, const ir::Var& scale) const;
   // In the program's training part.
   void note_update(ir::Builder& b, const ParamGrad& pair) const;

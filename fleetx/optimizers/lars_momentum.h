@@ -2,7 +2,7 @@
 // gradient.
 //   local_lr = lr * lars_coeff * |p| / (|g| + wd * |p| + epsilon)   if wd, |p| and |g| are not 0
 //              lr                                                  otherwise
-//   v = mu * v + local_lr * (g + wd * p);  p -= v
+//   d = local_lr * (g + wd * p);  v = mu * v + d;  p -= v, or with nesterov p -= d + mu * v
 // wd is lars_weight_decay, or 0 where with_decay is 0. Dense gradients only.
 // For g and the lists see ops/lib/optimizer.h.
 #pragma once
@@ -14,6 +14,7 @@ namespace fleetx::optim {
 struct LarsMomentumOptions {
   LearningRate lr = 0.001;
   double mu = 0.9, lars_coeff = 0.001, lars_weight_decay = 0.0005, epsilon = 0;
+  bool nesterov = false;
   std::vector<std::string> exclude = {};  // no lars_weight_decay: names that contain one of these
   double l1 = 0, l2 = 0;
   Clip clip = {};
@@ -31,6 +32,8 @@ struct LarsMomentumRule {
              {.name = "lars_weight_decay", .doc = "l2 decay, part of the local rate"});
     d.option(&Options::epsilon,
              {.name = "epsilon", .range = not_negative(), .doc = "added to the norms"});
+    d.option(&Options::nesterov,
+             {.name = "nesterov", .python = "use_nesterov", .doc = "Nesterov's form"});
     d.option(&Options::exclude, {.name = "exclude",
                                  .python = "exclude_from_weight_decay",
                                  .match = Match::kContains,
@@ -52,30 +55,35 @@ struct LarsMomentumRule {
       : mu(static_cast<float>(o.mu)),
         coeff(o.lars_coeff),
         decay(decays ? o.lars_weight_decay : 0.0),
-        epsilon(o.epsilon) {}
+        epsilon(o.epsilon),
+        nesterov(o.nesterov) {}
 
   struct Measure {
     float operator()(float, float g, float&) const { return g; }
   };
   Measure measure(const StepArgs&) const { return {}; }
 
+  // p -= of_v * v + of_d * d covers both forms.
   struct Step {
-    float mu, lr, decay;
+    float mu, lr, decay, of_v, of_d;
     void operator()(float& p, float g, float& velocity) const {
-      const float v = mu * velocity + lr * (g + decay * p);
+      const float d = lr * (g + decay * p);
+      const float v = mu * velocity + d;
       velocity = v;
-      p -= v;
+      p -= of_v * v + of_d * d;
     }
   };
   Step step(const StepArgs& a) const {
     double lr = a.lr;
     if (decay > 0 && a.norm_param > 0 && a.norm > 0)
       lr *= coeff * a.norm_param / (a.norm + decay * a.norm_param + epsilon);
-    return {mu, static_cast<float>(lr), static_cast<float>(decay)};
+    return {mu, static_cast<float>(lr), static_cast<float>(decay), nesterov ? mu : 1.0f,
+            nesterov ? 1.0f : 0.0f};
   }
 
   float mu;
   double coeff, decay, epsilon;
+  bool nesterov;
 };
 
 }  // namespace fleetx::optim

@@ -1,5 +1,6 @@
 // Which gradients are reduced together: few large calls are faster than many small ones, but a call
-// can start only when its last gradient is there.
+// can start only when its last gradient is there. So the first bucket is small, for the wire to
+// begin early, and so is the last, which nothing is left to hide.
 #pragma once
 
 #include <string>
@@ -17,8 +18,9 @@ struct Gradient {
 };
 
 struct BucketLimits {
-  size_t bytes = size_t{32} << 20;  // a bucket that has reached it is closed
-  size_t count = 50;                // so is one that has more gradients than this
+  size_t bytes = size_t{32} << 20;       // a bucket that has reached it is closed
+  size_t first_bytes = size_t{1} << 20;  // the same for the first one
+  size_t count = 50;                     // so is one that has more gradients than this
 };
 
 // Gradients in the order in which backward makes them, to buckets in that order. Those of one layer

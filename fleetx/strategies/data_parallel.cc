@@ -16,20 +16,38 @@
 // Gradients that are started together (see buckets.h) lie in one block of memory; it is reduced
 // while backward goes on. The pass update_early then puts each update right behind its wait, so
 // that updates run while later buckets are in flight. Sparse gradients are gathered instead:
-// [dt@ALL] = all_gather_rows(dt). Startup ends with the values of worker 0 for everybody. Random
-// ops draw for this worker's part of the batch. Backward begins with the worker's weight (see
-// data_parallel.h) instead of 1: dloss = assign(@worker_weight@). State that follows from a
-// worker's own batch (statistics of batch norms, counts of metrics) becomes per rank. Parameters
-// that are not replicated along dp are left alone.
+// dt@ALL = all_gather_rows(dt), in two steps, too. A table that is looked up and also used as a
+// whole (word embeddings that are tied to the output) has a dense gradient that is ready first and
+// rows that are ready last. Each goes on its way when it is ready:
+//
+//     dense = matmul_grad(...)                  dense = matmul_grad(...)
+//                                               [dense], t1 = all_reduce_start([dense], @step@)
+//     rows = embedding_grad(ids, dout)          rows = embedding_grad(ids, dout)
+//                                               rows@ALL, t2 = all_gather_rows_start(rows, @step@)
+//     dt = sum([dense, rows])                   [dense] = all_reduce_wait([dense], t1)
+//                                               rows@ALL = all_gather_rows_wait(rows@ALL, t2, rows)
+//                                               dt = sum([dense, rows@ALL])
+//
+// Startup ends with the values of worker 0 for everybody. Random ops draw for this worker's part of
+// the batch. Backward begins with the worker's weight (see data_parallel.h) instead of 1: dloss =
+// assign(@worker_weight@). State that follows from a worker's own batch (statistics of batch norms,
+// counts of metrics) becomes per rank. Parameters that are not replicated along dp are left alone,
+// and so are gradients that are the same on all workers already, because another strategy has seen
+// to it.
+//
+// average=false: localsgd averages parameters instead. Only gradients of tables that the user calls
+// distributed are still averaged, so that these stay the same on all workers.
 //
 // Moves the bytes of all gradients once per step (sparse: those of all workers' rows).
 #include <algorithm>
+#include <map>
 
 #include "fleetx/ir/builder.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
-#include "fleetx/strategies/buckets.h"
+#include "fleetx/strategies/averaging.h"
 #include "fleetx/strategies/data_parallel.h"
+#include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
 
 namespace fleetx::strategies {
@@ -47,125 +65,201 @@ bool is_shared(const ir::VarInfo& info) {
   return info.placement.is_replicated() || info.placement.axis != kDataAxis;
 }
 
-void place(Programs& programs, const std::string& var, const ir::Placement& placement) {
-  ir::Rewriter(programs.main).edit_var(var).placement = placement;
-  if (programs.startup.find(var) != nullptr)
-    ir::Rewriter(programs.startup).edit_var(var).placement = placement;
-}
-
 class DataParallel final : public Strategy {
  public:
   std::string_view name() const override { return "data_parallel"; }
   Traits traits() const override {
-    return {.acts = {{Phase::kGradients, {"recompute"}}, {Phase::kUpdates}}, .groups = {kDataAxis}};
+    return {.acts = {{Phase::kGradients,
+                      {"recompute", "amp", "gradient_merge", "dgc", "fp16_allreduce"}},
+                     {Phase::kUpdates, {"dgc"}}},
+            .groups = {kDataAxis}};
   }
   ir::Attrs options() const override {
-    return {{"fuse", true}, {"fuse_size_in_MB", 32}, {"fuse_count", 50}};
+    ir::Attrs options = default_fuse_options();
+    options.emplace("average", true);
+    return options;
   }
 
   std::optional<ir::Attrs> requested(const Settings& s, const Mesh& mesh) const override {
     if (mesh.size(kDataAxis) == 1) return std::nullopt;
-    return ir::Attrs{
-        {"fuse", s.get("fuse_all_reduce_ops")},
-        {"fuse_size_in_MB", s.get("fuse_grad_size_in_MB")},
-        {"fuse_count", static_cast<int64_t>(s.get("fuse_grad_size_in_TFLOPS").as<double>())}};
+    ir::Attrs options = fuse_options(s);
+    options.emplace("average", !s.on("localsgd") && !s.on("adaptive_localsgd"));
+    return options;
   }
 
   void validate(const ir::Program&, const StrategyContext& context) const override {
-    for (const char* limit : {"fuse_size_in_MB", "fuse_count"})
-      check_arg(context.options.at(limit).as<int64_t>() > 0, "data_parallel: the option '", limit,
-                "' is ", context.options.at(limit), "; must be positive");
+    check_fuse_options(name(), context.options);
   }
 
   void on_gradients(Programs& programs, const StrategyContext& context) const override {
     const ir::Program& main = programs.main;
     const ir::Training training = ir::training_of(main, name());
     ir::Rewriter rw(programs.main);
+    const ir::Uniform averaged(main, kDataAxis);
+    const bool any = std::any_of(training.parameters.begin(), training.parameters.end(),
+                                 [&](const auto& p) { return averages(main, p, context); });
+    const std::string guard = any ? agree_on_ready(rw) : "";
+    const int ranks = context.mesh.size(kDataAxis);
     std::vector<Gradient> dense;
+    Names sparse;
+    std::vector<ir::Rewriter::NewOp> sums;  // of averages
     for (const ir::Training::Parameter& p : training.parameters) {
-      if (!is_shared(main.var(p.name))) continue;
-      if (is_sparse(main, p.gradient)) {
-        gather_rows(rw, p.gradient, context.mesh.size(kDataAxis));
+      if (!averages(main, p, context) || averaged.holds(p.gradient)) continue;
+      std::string gradient = p.gradient;
+      if (is_sparse(main, gradient)) {
+        sparse.push_back(gradient);
         continue;
       }
-      const ir::TensorType& type = main.var(p.gradient).type;
-      dense.push_back({p.gradient, p.name,
+      if (const Position sum = sum_with_rows(rw, gradient, ranks); sum != rw.end()) {
+        sums.push_back(take_apart(rw, sum));
+        const Names& parts = sums.back().inputs.front().second;
+        gradient = parts.front();
+        sparse.insert(sparse.end(), parts.begin() + 1, parts.end());
+      }
+      const ir::TensorType& type = main.var(gradient).type;
+      dense.push_back({gradient, p.name,
                        static_cast<size_t>(type.shape.numel()) * size_of(type.dtype), type.dtype});
     }
-    for (const auto& bucket : buckets_of(dense, context.options)) average(rw, bucket);
+    sort_by_time(rw, dense);
+    for (const auto& bucket : buckets_of(dense, context.options))
+      average(rw, names_of(bucket), guard);
+    std::map<std::string, std::string> gathered;
+    for (const std::string& rows : sparse) gathered[rows] = gather_rows(rw, rows, ranks, guard);
+    for (ir::Rewriter::NewOp& sum : sums) {
+      Names& parts = sum.inputs.front().second;
+      std::transform(parts.begin() + 1, parts.end(), parts.begin() + 1,
+                     [&](const auto& rows) { return gathered.at(rows); });
+      sum.guard = guard;
+      rw.append(sum);
+    }
     for (Position op = rw.begin(); op != rw.end(); ++op)
       if (op->def->draws_per_sample) rw.set_attr(op, "axes", ir::Strings{kDataAxis});
     weigh_loss(rw, programs.startup);
     // Whole numbers count something, and counts of all workers add up.
     const ir::Uniform uniform(main, kDataAxis);
     for (const std::string& var : uniform.diverging())
-      place(programs, var,
-            ir::Placement::per_rank(kDataAxis, is_float(main.var(var).type.dtype)
-                                                   ? ir::Placement::Resize::kAverage
-                                                   : ir::Placement::Resize::kSum));
+      place_state(programs, var,
+                  ir::Placement::per_rank(kDataAxis, is_float(main.var(var).type.dtype)
+                                                         ? ir::Placement::Resize::kAverage
+                                                         : ir::Placement::Resize::kSum));
   }
 
   void on_updates(Programs& programs, const StrategyContext&) const override {
     const std::string& step = ir::training_of(programs.main, name()).step;
     ir::Rewriter rw(programs.main);
     for (Position op = rw.begin(); op != rw.end(); ++op)
-      if (op->type() == "all_reduce_start") rw.set_inputs(op, "step", {step});
+      if (op->type() == "all_reduce_start" || op->type() == "all_gather_rows_start")
+        rw.set_inputs(op, "step", {step});
     share_first_values(programs.startup);
   }
 
   // Every gradient is the same on all workers.
-  void check(Phase phase, const ir::Program& main, const StrategyContext&) const override {
+  void check(Phase phase, const ir::Program& main, const StrategyContext& context) const override {
     if (phase != Phase::kGradients) return;
     const ir::Uniform uniform(main, kDataAxis);
     for (const ir::Training::Parameter& p : main.training().parameters)
-      FLEETX_CHECK(uniform.holds(p.gradient) || !is_shared(main.var(p.name)), "the gradient '",
+      FLEETX_CHECK(uniform.holds(p.gradient) || !averages(main, p, context), "the gradient '",
                    p.gradient, "' of '", p.name, "' has not been averaged over the workers");
   }
 
  private:
-  static std::vector<std::vector<Gradient>> buckets_of(const std::vector<Gradient>& gradients,
-                                                       const ir::Attrs& options) {
-    if (gradients.empty()) return {};
-    if (options.at("fuse").as<bool>())
-      return make_buckets(
-          gradients,
-          {.bytes = static_cast<size_t>(options.at("fuse_size_in_MB").as<int64_t>()) << 20,
-           .count = static_cast<size_t>(options.at("fuse_count").as<int64_t>())});
-    std::vector<std::vector<Gradient>> alone;
-    for (const Gradient& g : gradients) alone.push_back({g});
-    return alone;
+  static bool averages(const ir::Program& main, const ir::Training::Parameter& p,
+                       const StrategyContext& context) {
+    const ir::VarInfo& info = main.var(p.name);
+    return is_shared(info) && (context.options.at("average").as<bool>() || info.is_distributed);
   }
 
-  static void average(ir::Rewriter& rw, const std::vector<Gradient>& bucket) {
-    Names names;
-    for (const Gradient& g : bucket) names.push_back(g.name);
-    // Behind the last of the ops that make them.
-    Position place = rw.begin();
-    for (Position op = rw.begin(); op != rw.end(); ++op)
-      if (std::any_of(names.begin(), names.end(), [&](const auto& n) { return op->writes(n); }))
-        place = std::next(op);
-    const std::string ticket = rw.fresh_name("all_reduce_ticket");
-    rw.insert(place, {.type = "all_reduce_start",
-                      .inputs = {{"xs", names}},
-                      .outputs = {{"out", names}, {"ticket", {ticket}}},
-                      .attrs = {{"group", kDataAxis}, {"op", "average"}},
-                      .role = Role::kBackward});
-    rw.append({.type = "all_reduce_wait",
-               .inputs = {{"xs", names}, {"ticket", {ticket}}},
-               .outputs = {{"out", names}},
-               .attrs = {{"group", kDataAxis}, {"op", "average"}},
-               .role = Role::kBackward});
-  }
-
-  static void gather_rows(ir::Rewriter& rw, const std::string& grad, int ranks) {
+  // Returns the name of the average.
+  static std::string gather_rows(ir::Rewriter& rw, const std::string& grad, int ranks,
+                                 const std::string& guard) {
     const std::string all = rw.fresh_name(grad + "@ALL");
-    const Position op = rw.insert(std::next(rw.last_writer(grad)),
-                                  {.type = "all_gather_rows",
-                                   .inputs = {{"x", {grad}}},
-                                   .outputs = {{"out", {all}}},
-                                   .attrs = {{"group", kDataAxis}, {"ranks", ranks}},
-                                   .role = Role::kBackward});
-    rw.replace_later_uses(std::next(op), grad, all);
+    const std::string ticket = rw.fresh_name("all_gather_ticket");
+    rw.insert(behind(rw, {grad}, guard), {.type = "all_gather_rows_start",
+                                          .inputs = {{"x", {grad}}},
+                                          .outputs = {{"out", {all}}, {"ticket", {ticket}}},
+                                          .attrs = {{"group", kDataAxis}, {"ranks", ranks}},
+                                          .role = Role::kBackward,
+                                          .guard = guard});
+    const Position wait =
+        rw.append({.type = "all_gather_rows_wait",
+                   .inputs = {{"x", {all}}, {"ticket", {ticket}}, {"held", {grad}}},
+                   .outputs = {{"out", {all}}},
+                   .attrs = {{"group", kDataAxis}, {"ranks", ranks}},
+                   .role = Role::kBackward,
+                   .guard = guard});
+    rw.replace_later_uses(std::next(wait), grad, all);
+    return all;
+  }
+
+  // ---- a gradient that is a sum of a dense part and rows ----
+
+  // The sum that makes the gradient, where its parts can be averaged one by one; else end(). Rows
+  // of all workers must not be more than the table: the number of a batch of any size is not known
+  // here, then only few workers do this.
+  static Position sum_with_rows(ir::Rewriter& rw, const std::string& gradient, int ranks) {
+    constexpr int kFewRanks = 8;
+    const ir::Program& main = rw.program();
+    const Position sum = rw.last_writer(gradient);
+    if (sum == rw.end() || sum->type() != "sum" || !sum->guard.empty()) return rw.end();
+    const Names& parts = sum->in("xs");
+    const auto rows = std::count_if(parts.begin(), parts.end(),
+                                    [&](const auto& x) { return is_sparse(main, x); });
+    if (rows == 0 || rows == std::ssize(parts)) return rw.end();
+    const auto is_used_elsewhere = [&](const std::string& x) {
+      const auto& all = main.training().parameters;
+      return std::any_of(rw.begin(), rw.end(),
+                         [&](const ir::Op& op) { return &op != &*sum && op.reads(x); }) ||
+             std::any_of(all.begin(), all.end(), [&](const auto& p) { return p.gradient == x; }) ||
+             std::count(parts.begin(), parts.end(), x) > 1;
+    };
+    for (const std::string& x : parts) {
+      const ir::TensorType& type = main.var(x).type;
+      const bool too_many = type.kind == ir::VarKind::kSparseRows &&
+                            (type.rows < 0 ? ranks > kFewRanks : ranks * type.rows > type.shape[0]);
+      if (too_many || is_used_elsewhere(x)) return rw.end();
+    }
+    return sum;
+  }
+
+  // Removes the sum, and returns it with one dense part before the rows.
+  static ir::Rewriter::NewOp take_apart(ir::Rewriter& rw, Position sum) {
+    Names dense, rows;
+    for (const std::string& x : sum->in("xs"))
+      (is_sparse(rw.program(), x) ? rows : dense).push_back(x);
+    ir::Rewriter::NewOp all{.type = "sum",
+                            .inputs = {{"xs", rows}},
+                            .outputs = {{"out", sum->out("out")}},
+                            .role = sum->role,
+                            .name = sum->name,
+                            .loc = sum->loc};
+    rw.erase(sum);
+    std::string one = dense.front();
+    if (dense.size() > 1) {
+      one = rw.fresh_name(all.outputs.front().second.front() + "@DENSE");
+      rw.insert(behind(rw, dense), {.type = "sum",
+                                    .inputs = {{"xs", dense}},
+                                    .outputs = {{"out", {one}}},
+                                    .role = all.role,
+                                    .name = all.name,
+                                    .loc = all.loc});
+    }
+    Names& parts = all.inputs.front().second;
+    parts.insert(parts.begin(), one);
+    return all;
+  }
+
+  // ---- places ----
+
+  // In the order in which backward has made them.
+  static void sort_by_time(ir::Rewriter& rw, std::vector<Gradient>& gradients) {
+    std::map<std::string, int64_t> made;
+    int64_t position = 0;
+    for (Position op = rw.begin(); op != rw.end(); ++op, ++position)
+      for (const Names& names : op->outputs)
+        for (const std::string& name : names) made[name] = position;
+    std::stable_sort(gradients.begin(), gradients.end(), [&](const auto& a, const auto& b) {
+      return made.at(a.name) < made.at(b.name);
+    });
   }
 
   static void weigh_loss(ir::Rewriter& rw, ir::Program& startup) {

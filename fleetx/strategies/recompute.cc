@@ -1,21 +1,30 @@
 // recompute: backward does not keep what forward computed between two checkpoints but computes it
 // again from the first of them, just before it needs it.
 //
-//   before                                         after (checkpoints=["a"])
+//   before                                         after (checkpoints=["a", "d"])
 //     forward:                                       forward:
 //     a = scale(x) {scale=2.0}                       a = scale(x) {scale=2.0}
 //     b = tanh(a)                                    b = tanh(a)
 //     c = tanh(b)                                    c = tanh(b)
+//     d = scale(c)                                   d = scale(c)
 //     backward:                                      backward:
 //     ...                                            b@RECOMPUTE = tanh(a)
 //     db = tanh_grad(c, dc)                          c@RECOMPUTE = tanh(b@RECOMPUTE)
 //     da = tanh_grad(b, db)                          db = tanh_grad(c@RECOMPUTE, dc)
 //                                                    da = tanh_grad(b@RECOMPUTE, db)
 //
+// What comes after the last checkpoint is kept: backward begins there, so nothing would be saved.
+// Where no checkpoints are named, the framework chooses them (choose_checkpoints.h): for the least
+// memory, or with budget_MB for the least work that fits into it.
+//
 // Communicates nothing. With n layers and a checkpoint after every k-th, the activations that wait
 // for backward are those of n/k checkpoints and of one segment of k layers instead of n layers; the
 // price is one more forward pass.
+#include <algorithm>
+
 #include "fleetx/autograd/recompute.h"
+#include "fleetx/base/log.h"
+#include "fleetx/strategies/choose_checkpoints.h"
 #include "fleetx/strategies/strategy.h"
 
 namespace fleetx::strategies {
@@ -26,7 +35,7 @@ class Recompute final : public Strategy {
   std::string_view name() const override { return "recompute"; }
   // First: strategies that change gradients see the backward part as it will run.
   Traits traits() const override { return {.acts = {{Phase::kGradients}}}; }
-  ir::Attrs options() const override { return {{"checkpoints", ir::Strings{}}}; }
+  ir::Attrs options() const override { return {{"checkpoints", ir::Strings{}}, {"budget_MB", 0}}; }
 
   std::optional<ir::Attrs> requested(const Settings& s, const Mesh&) const override {
     if (!s.on("recompute")) return std::nullopt;
@@ -34,13 +43,18 @@ class Recompute final : public Strategy {
                   s.get("recompute_configs.checkpoint_shape").as<ir::Ints>().empty(),
               "recompute_configs: enable_offload moves memory of a device to the host; here there "
               "is only the host. Leave it off");
-    return ir::Attrs{{"checkpoints", s.get("recompute_configs.checkpoints")}};
+    return ir::Attrs{{"checkpoints", s.get("recompute_configs.checkpoints")},
+                     {"budget_MB", s.get("recompute_configs.budget_MB")}};
   }
 
   void validate(const ir::Program& main, const StrategyContext& context) const override {
     const auto checkpoints = context.options.at("checkpoints").as<ir::Strings>();
-    check_arg(!checkpoints.empty(), "recompute: the option 'checkpoints' is empty; name the ",
-              "variables that are kept, for example the output of each block");
+    const auto budget = context.options.at("budget_MB").as<int64_t>();
+    check_arg(budget >= 0, "recompute: the option 'budget_MB' is ", budget,
+              "; must be positive, or 0 for none");
+    check_arg(budget == 0 || checkpoints.empty(),
+              "recompute: either name the 'checkpoints' or give a 'budget_MB', for which they are "
+              "chosen");
     for (const std::string& name : checkpoints) {
       const ir::VarInfo& info = main.var(name);
       check_arg(!info.persistable && !info.is_data, "recompute: the checkpoint '", name,
@@ -49,7 +63,8 @@ class Recompute final : public Strategy {
   }
 
   void on_gradients(Programs& programs, const StrategyContext& context) const override {
-    ir::training_of(programs.main, "recompute");
+    ir::training_of(programs.main, name());
+    if (is_chosen(context)) say(chosen(programs.main, context));
     autograd::recompute(programs.main, dropped(programs.main, context));
   }
 
@@ -66,8 +81,40 @@ class Recompute final : public Strategy {
   }
 
  private:
+  static bool is_chosen(const StrategyContext& context) {
+    return context.options.at("checkpoints").as<ir::Strings>().empty();
+  }
+
+  static Checkpoints chosen(const ir::Program& main, const StrategyContext& context) {
+    const auto budget = static_cast<double>(context.options.at("budget_MB").as<int64_t>());
+    return choose_checkpoints(main, budget > 0 ? std::optional(budget * (1 << 20)) : std::nullopt);
+  }
+
+  static void say(const Checkpoints& c) {
+    if (c.kept.empty())
+      return log::info("recompute", "nothing is computed again: ",
+                       c.bytes_before > 0 ? "it would save no memory" : "nothing is kept");
+    log::info("recompute", c.kept.size(), " checkpoints were chosen, from '", c.kept.front(),
+              "' to '", c.kept.back(), "'; of what backward waits for, ",
+              static_cast<int>(100 * c.bytes / c.bytes_before + 0.5), " % is held at a time");
+  }
+
+  // What is given up: all that forward makes before the last checkpoint, but for the checkpoints.
   static std::set<std::string> dropped(const ir::Program& main, const StrategyContext& context) {
-    return autograd::recomputable(main, context.options.at("checkpoints").as<ir::Strings>());
+    const auto kept = is_chosen(context) ? chosen(main, context).kept
+                                         : context.options.at("checkpoints").as<ir::Strings>();
+    std::set<std::string> out = autograd::recomputable(main, kept);
+    auto last = main.ops().begin();
+    for (auto op = main.ops().begin(); op != main.ops().end(); ++op)
+      if (op->role == ir::Role::kForward &&
+          std::any_of(kept.begin(), kept.end(), [&](const auto& k) { return op->writes(k); }))
+        last = op;
+    for (auto op = kept.empty() ? main.ops().begin() : std::next(last); op != main.ops().end();
+         ++op)
+      if (op->role == ir::Role::kForward)
+        for (const ir::Names& names : op->outputs)
+          for (const std::string& name : names) out.erase(name);
+    return out;
   }
 };
 

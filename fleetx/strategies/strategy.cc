@@ -212,6 +212,27 @@ void ResolvedStrategies::apply(Phase phase, Programs programs) {
   }
 }
 
+std::string ResolvedStrategies::to_table() const {
+  constexpr size_t kPhaseWidth = 11;
+  constexpr size_t kMostText = 100;  // of an option: lists of checkpoints are long
+  size_t width = 0;
+  for (const auto& [name, call] : calls_) width = std::max(width, name.size());
+  std::string table;
+  for (const Phase phase : {Phase::kForward, Phase::kGradients, Phase::kUpdates})
+    for (const Call* call : in_order(phase)) {
+      const std::string_view name = call->strategy->name();
+      std::vector<std::string> options;
+      for (const auto& [option, value] : call->context.options) {
+        std::string text = str(option, "=", value);
+        if (text.size() > kMostText) text = text.substr(0, kMostText) + "...";
+        options.push_back(std::move(text));
+      }
+      table += str("\n  ", name_of(phase), std::string(kPhaseWidth - name_of(phase).size(), ' '),
+                   name, std::string(width + 2 - name.size(), ' '), join(options, ", "));
+    }
+  return table;
+}
+
 void minimize(Programs programs, ResolvedStrategies& strategies,
               const std::function<void()>& backward, const std::function<void()>& optimize) {
   const ir::Program main = programs.main, startup = programs.startup;

@@ -130,6 +130,8 @@ class ResolvedStrategies {
   // All groups of ranks that they communicate in, sorted.
   std::vector<std::string> groups() const;
   const std::vector<passes::Report>& applied() const { return reports_; }
+  // What is applied, in its order, with all options: a line for each phase of each strategy.
+  std::string to_table() const;
 
  private:
   struct Call;

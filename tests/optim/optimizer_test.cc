@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/verifier.h"
 #include "fleetx/optim/schedule.h"
@@ -86,6 +87,32 @@ TEST(Optimizer, EveryOneUpdatesEachParameterByItsOpAndStates) {
     }
     EXPECT_EQ(ir::to_text(ir::parse_text(ir::to_text(s.main))), ir::to_text(s.main));
   }
+}
+
+// A strategy says that only every second step is applied; the step is counted all the same.
+TEST(Optimizer, UpdatesOnlyWhereTheGradientsAreReady) {
+  Squares s;
+  Momentum optimizer({.lr = 0.1, .clip = clip_by_global_norm(1)});
+  const std::vector<ParamGrad> gradients = optimizer.backward(s.loss);
+  const auto whole = [&](const char* op, const Var& x, double y) {
+    const Var number =
+        s.b.op("fill", {}, {{"shape", Shape{1}}, {"dtype", DType::kI64}, {"value", y}});
+    return Var(s.b.op(op, {{"x", x}, {"y", number}}));
+  };
+  const Var odd = whole("equal", whole("elementwise_mod", s.b.step(), 2), 1);
+  ir::Rewriter(s.main).edit_training().ready = odd.name();
+  optimizer.apply_gradients(gradients);
+  for (const ir::Op& op : s.main.ops())
+    if (op.type() == "momentum" || op.type() == "squared_l2_norm") {
+      EXPECT_EQ(op.guard, odd.name());
+    }
+  s.start();
+  std::vector<double> losses;
+  for (int i = 0; i < 4; ++i) losses.push_back(s.run());
+  EXPECT_EQ(s.scope.get("@step@").item<int64_t>(), 4);
+  EXPECT_EQ(losses[0], losses[1]);
+  EXPECT_LT(losses[2], losses[1]);
+  EXPECT_EQ(losses[2], losses[3]);
 }
 
 // ---- by name ----

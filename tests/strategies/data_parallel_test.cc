@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/text.h"
@@ -199,10 +200,19 @@ TEST(Buckets, KeepLayersTogetherAndTypesApart) {
   using Texts = std::vector<std::string>;
   const std::vector<Gradient> four{
       {"a", "l1.w", 2 * mib}, {"b", "l2.w", mib}, {"c", "l1.b", 2 * mib}, {"d", "l3.w", mib, f64}};
-  EXPECT_EQ(names(four, {}), (Texts{"acb", "d"}));
+  EXPECT_EQ(names(four, {.first_bytes = 32 * mib}), (Texts{"acb", "d"}));
   EXPECT_EQ(names(four, {.bytes = 4 * mib}), (Texts{"ac", "b", "d"}));
-  EXPECT_EQ(names(four, {.count = 1}), (Texts{"ac", "b", "d"}));
+  EXPECT_EQ(names(four, {.first_bytes = 32 * mib, .count = 1}), (Texts{"ac", "b", "d"}));
   EXPECT_EQ(names({}, {}), Texts{});
+  // The first and the last are small, if layers are; what is left over joins the last.
+  std::vector<Gradient> many;
+  for (int i = 0; i < 20; ++i)
+    many.push_back({std::string(1, 'a' + i), str("l", i, ".w"), 4 * mib});
+  EXPECT_EQ(names(many, {}), (Texts{"a", "bcdefghi", "jklmnopq", "rs", "t"}));
+  many.push_back({"u", "l20.w", mib / 2});
+  EXPECT_EQ(names(many, {.bytes = 16 * mib}),
+            (Texts{"a", "bcde", "fghi", "jklm", "nopq", "rs", "tu"}));
+  EXPECT_EQ(names({many[0], many[20]}, {}), (Texts{"au"}));
 }
 
 // Dropout draws for each worker its part of what one worker draws.
@@ -222,7 +232,78 @@ ir::Var sparse_table(ir::Builder& b) {
   return nn::mean(nn::square(nn::fc(h, {.size = 3, .act = "tanh"})));
 }
 
+// The table is looked up, and is the weight of the output.
+ir::Var tied_table(ir::Builder& b) {
+  const ir::Var ids = nn::cast(b.data("y", i64, {-1, 1}), i64);
+  ir::Var h = nn::embedding(ids, {.rows = 5, .dim = 12, .sparse = true, .name = "table"});
+  h = nn::add(nn::reshape(h, {-1, 12}), b.data("x", f32, {-1, 12}));
+  h = nn::fc(h, {.size = 12, .act = "tanh"});
+  const ir::Var logits = nn::matmul(h, b.var("table.w_0"), {.transpose_y = true});
+  return nn::mean(nn::softmax_cross_entropy(logits, b.var("y")));
+}
+
 using Network = ir::Var (*)(ir::Builder&);
+
+// Types of the ops that work on the gradients of the table, and their variables.
+std::vector<std::string> parts_of_table(const ir::Program& main) {
+  std::vector<std::string> out;
+  for (const ir::Op& op : main.ops()) {
+    if (op.role != ir::Role::kBackward) continue;
+    std::string line = op.type();
+    for (const auto* slots : {&op.inputs, &op.outputs})
+      for (const ir::Names& names : *slots)
+        for (const std::string& name : names)
+          if (name.starts_with("table.w_0@GRAD")) line += " " + name;
+    if (line != op.type()) out.push_back(line);
+  }
+  return out;
+}
+
+TEST(DataParallel, ATiedTablesDensePartLeavesEarly) {
+  const auto parts = [](int workers) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    optim::Sgd sgd({.lr = 0.2});
+    minimize_for_worker(tied_table(b), sgd, {{"data_parallel", {{"fuse", false}}}}, 0, workers);
+    return parts_of_table(main);
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(parts(2),
+            (Texts{"matmul table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
+                   "embedding_grad table.w_0@GRAD_0",
+                   "all_gather_rows_start table.w_0@GRAD_0 table.w_0@GRAD_0@ALL",
+                   "all_reduce_wait table.w_0@GRAD table.w_0@GRAD",
+                   "all_gather_rows_wait table.w_0@GRAD_0@ALL table.w_0@GRAD_0 "
+                   "table.w_0@GRAD_0@ALL",
+                   "sum table.w_0@GRAD table.w_0@GRAD_0@ALL table.w_0@GRAD_sum_0"}));
+  // The rows of so many workers could be more than the table.
+  EXPECT_EQ(parts(9), (Texts{"matmul table.w_0@GRAD", "embedding_grad table.w_0@GRAD_0",
+                             "sum table.w_0@GRAD table.w_0@GRAD_0 table.w_0@GRAD_sum_0",
+                             "all_reduce_start table.w_0@GRAD_sum_0 table.w_0@GRAD_sum_0",
+                             "all_reduce_wait table.w_0@GRAD_sum_0 table.w_0@GRAD_sum_0"}));
+}
+
+// w + h passes one gradient to both.
+TEST(DataParallel, AGradientIsReducedWhenNobodyReadsTheOwnOneAnyMore) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var h = nn::reduce_mean(nn::fc(b.data("x", f32, {-1, 4}), {.size = 6}), {.dim = {0}});
+  const nn::Layer shift(b, "shift", "fc", nn::Where::current());
+  const ir::Var w = shift.parameter("w_0", {6}, {}, nn::init::constant(1));
+  optim::Sgd sgd;
+  minimize_for_worker(nn::mean(nn::square(h + w)), sgd, {{"data_parallel"}}, 0, 2);
+  std::set<std::string> under_way;
+  size_t calls = 0;
+  for (const ir::Op& op : main.ops()) {
+    if (op.type() == "all_reduce_wait")
+      for (const std::string& name : op.in("xs")) under_way.erase(name);
+    for (const std::string& name : under_way) EXPECT_FALSE(op.reads(name)) << ir::to_text(op);
+    if (op.type() != "all_reduce_start") continue;
+    ++calls;
+    for (const std::string& name : op.in("xs")) under_way.insert(name);
+  }
+  EXPECT_GT(calls, 0u);
+}
 
 void expect_like_one_worker(Network network, const std::shared_ptr<optim::Optimizer>& optimizer,
                             double tolerance) {
@@ -248,8 +329,9 @@ TEST(DataParallel, NWorkersAreOneWorker) {
 }
 
 TEST(DataParallel, SparseGradientsToo) {
-  expect_like_one_worker(sparse_table, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
-                         1e-6);
+  for (const Network network : {sparse_table, tied_table})
+    expect_like_one_worker(network, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
+                           1e-6);
 }
 
 TEST(DataParallel, FusedOrNotIsTheSameBits) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -40,6 +41,9 @@ struct TrainOptions {
   int64_t classes = 5;
   // Variables that each worker has for itself, by a part of their names.
   std::string own = "@none@";
+  int batches_per_step = 1;  // so many of the batches that other trainings have, at once
+  // Where it is given: what is done to a worker's share of a batch before it is used.
+  std::function<void(int step, int rank, runtime::Feeds&)> change = nullptr;
 };
 
 inline Tensor rows_of(const Tensor& all, int64_t first, int64_t count) {
@@ -52,17 +56,39 @@ inline Tensor rows_of(const Tensor& all, int64_t first, int64_t count) {
   return part;
 }
 
-// A worker's share of the batch of a step: random samples, moved a little by their class.
-inline runtime::Feeds batch_of(int step, const TrainOptions& o, int rank) {
+// Rows of the one, then those of the other.
+inline Tensor joined(const Tensor& a, const Tensor& b) {
+  Shape shape = a.shape();
+  shape[0] += b.shape()[0];
+  Tensor both(a.dtype(), shape);
+  std::memcpy(both.raw(), a.raw(), a.bytes());
+  std::memcpy(static_cast<char*>(both.raw()) + a.bytes(), b.raw(), b.bytes());
+  return both;
+}
+
+// A worker's share of a batch: random samples, moved a little by their class.
+inline runtime::Feeds one_batch(int number, const TrainOptions& o, int rank) {
   Shape shape{o.batch};
   for (const int64_t d : o.sample) shape.push_back(d);
-  Tensor x = random(shape, static_cast<uint64_t>(1000 + step));
-  const Tensor y = random_ints({o.batch, 1}, 0, o.classes, static_cast<uint64_t>(step));
+  Tensor x = random(shape, static_cast<uint64_t>(1000 + number));
+  const Tensor y = random_ints({o.batch, 1}, 0, o.classes, static_cast<uint64_t>(number));
   const int64_t width = x.shape().numel() / o.batch;
   for (int64_t i = 0; i < x.shape().numel(); ++i)
     x.data<float>()[i] += 0.4f * static_cast<float>(y.data<int64_t>()[i / width]);
   const int64_t share = o.batch / o.workers;
   return {{"x", rows_of(x, rank * share, share)}, {"y", rows_of(y, rank * share, share)}};
+}
+
+// A worker's share of what a step is fed.
+inline runtime::Feeds batch_of(int step, const TrainOptions& o, int rank) {
+  runtime::Feeds feeds = one_batch(step * o.batches_per_step, o, rank);
+  for (int i = 1; i < o.batches_per_step; ++i) {
+    const runtime::Feeds more = one_batch(step * o.batches_per_step + i, o, rank);
+    for (size_t f = 0; f < feeds.size(); ++f)
+      feeds[f].second = joined(feeds[f].second, more[f].second);
+  }
+  if (o.change) o.change(step, rank, feeds);
+  return feeds;
 }
 
 // Learns to tell the classes apart.

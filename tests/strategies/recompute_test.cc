@@ -2,10 +2,11 @@
 
 #include "fleetx/autograd/backward.h"
 #include "fleetx/ir/text.h"
+#include "fleetx/models/bert.h"
 #include "fleetx/nn/nn.h"
-#include "fleetx/runtime/executor.h"
-#include "fleetx/strategies/strategy.h"
-#include "tests/support/op_case.h"
+#include "fleetx/runtime/planner.h"
+#include "tests/strategies/parallel_training.h"
+#include "tests/support/expect_error.h"
 
 namespace fleetx::strategies {
 namespace {
@@ -58,8 +59,16 @@ TEST(Recompute, BackwardReadsCopiesOfWhatIsNotKept) {
                           "da = elementwise_mul(dc, b@RECOMPUTE)"}));
 }
 
+// Backward begins there: computing it again would save nothing.
+TEST(Recompute, WhatComesAfterTheLastCheckpointIsKept) {
+  const ir::Program main = apply({"a"});
+  for (const ir::Op& op : main.ops())
+    for (const ir::Names& names : op.outputs)
+      for (const std::string& name : names)
+        EXPECT_EQ(name.find("@RECOMPUTE"), std::string::npos) << ir::to_text(op);
+}
+
 TEST(Recompute, RefusesWhatMakesNoSense) {
-  EXPECT_THROW(apply({}), Error);
   EXPECT_THROW(apply({"no_such_variable"}), Error);
   EXPECT_THROW(apply({"x"}), Error);
   EXPECT_THROW(apply({"s"}), Error);
@@ -67,23 +76,28 @@ TEST(Recompute, RefusesWhatMakesNoSense) {
                Error);
 }
 
-struct Training {
+struct Result {
   std::vector<float> losses;
   std::vector<Tensor> state;  // running statistics and parameters at the end
   size_t arena_bytes = 0;
+  size_t copies = 0;  // values that are computed again
 };
 
-// Eight layers with what is hard to compute twice: random numbers and running statistics.
-Training train(bool recompute) {
+enum class Keep { kAll, kNamed, kChosen };
+
+// Sixteen layers with what is hard to compute twice: random numbers and running statistics. A mask
+// is made once and read by all of them.
+Result train(Keep keep, const ir::Attrs& options = {}, int64_t batch = -1) {
   ir::Program main, startup;
   ir::Builder b(main, startup);
-  const ir::Var x = b.data("x", f32, {-1, 32});
-  ir::Strings checkpoints;
+  const ir::Var x = b.data("x", f32, {batch, 32});
+  const ir::Var mask = b.op("sigmoid", {{"x", nn::fc(x, {.size = 1})}});
+  ir::Strings checkpoints{mask.name()};
   ir::Var h = x;
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 16; ++i) {
     h = nn::batch_norm(nn::fc(h, {.size = 32, .act = "tanh"}), {.act = "relu"});
-    h = nn::dropout(h, {.p = 0.2});
-    if (i % 3 == 2) checkpoints.push_back(h.name());
+    h = b.op("elementwise_mul", {{"x", nn::dropout(h, {.p = 0.2})}, {"y", mask}});
+    if (i % 4 == 3) checkpoints.push_back(h.name());
   }
   const ir::Var loss = b.op("mean", {{"x", b.op("square", {{"x", h}})}}, {}, {{"out", "loss"}});
   const auto grads = autograd::append_backward(loss);
@@ -95,31 +109,113 @@ Training train(bool recompute) {
            {{"param_out", ir::Names{param.name()}}});
     b.op("increment", {{"x", b.step()}}, {}, {{"out", b.step()}});
   }
-  if (recompute) {
-    ResolvedStrategies resolved({{"recompute", {{"checkpoints", checkpoints}}}}, {});
+  if (keep != Keep::kAll) {
+    ir::Attrs all = options;
+    if (keep == Keep::kNamed) all.emplace("checkpoints", checkpoints);
+    ResolvedStrategies resolved({{"recompute", all}}, {});
+    resolved.validate(main);
     resolved.apply(Phase::kGradients, {main, startup});
   }
 
   runtime::Scope scope;
   runtime::Executor exe(runtime::ExecutorOptions{});
   exe.run(startup, scope);
-  const runtime::Feeds feeds = {{"x", testing::random({512, 32})}};
-  Training t;
+  const runtime::Feeds feeds = {{"x", testing::random({batch > 0 ? batch : 512, 32})}};
+  Result t;
   for (int step = 0; step < 4; ++step)
     t.losses.push_back(exe.run(main, scope, feeds, {"loss"})[0].item<float>());
   for (const std::string& name : scope.names()) t.state.push_back(scope.get(name));
   t.arena_bytes = exe.plan(main, scope, feeds, {"loss"}).arena_bytes();
+  for (const ir::VarInfo* v : main.vars())
+    t.copies += v->name.ends_with(ir::kRecomputeSuffix) ? 1 : 0;
   return t;
 }
 
+void expect_same_bits(const Result& got, const Result& want) {
+  EXPECT_EQ(got.losses, want.losses);
+  ASSERT_EQ(got.state.size(), want.state.size());
+  for (size_t i = 0; i < got.state.size(); ++i)
+    testing::expect_close(got.state[i], want.state[i], 0, "state");
+}
+
+double share(const Result& a, const Result& b) {
+  return static_cast<double>(a.arena_bytes) / static_cast<double>(b.arena_bytes);
+}
+
 TEST(Recompute, SameBitsInLessMemory) {
-  const Training keep = train(false), again = train(true);
-  EXPECT_EQ(keep.losses, again.losses);
-  EXPECT_NE(keep.losses[0], keep.losses[3]);
-  ASSERT_EQ(keep.state.size(), again.state.size());
-  for (size_t i = 0; i < keep.state.size(); ++i)
-    testing::expect_close(again.state[i], keep.state[i], 0, "state");
-  EXPECT_LT(static_cast<double>(again.arena_bytes), 0.7 * static_cast<double>(keep.arena_bytes));
+  const Result all = train(Keep::kAll), named = train(Keep::kNamed);
+  EXPECT_NE(all.losses[0], all.losses[3]);
+  expect_same_bits(named, all);
+  EXPECT_LT(share(named, all), 0.7);
+}
+
+TEST(Recompute, ChoosesCheckpoints) {
+  const Result all = train(Keep::kAll), named = train(Keep::kNamed);
+  for (const int64_t batch : {-1, 512}) {
+    const Result chosen = train(Keep::kChosen, {}, batch);
+    expect_same_bits(chosen, all);
+    EXPECT_LT(share(chosen, all), 0.6);
+    EXPECT_LT(share(chosen, named), 1.1);  // about as good as by hand
+    EXPECT_LE(chosen.copies, named.copies + 16);
+  }
+}
+
+TEST(Recompute, ABudgetIsMetAtTheLeastCost) {
+  const int64_t batch = 8192;  // what backward waits for is some MiB
+  const auto with = [&](int64_t budget) {
+    return train(Keep::kChosen, {{"budget_MB", budget}}, batch).copies;
+  };
+  EXPECT_EQ(with(1000), 0u);  // all of it fits
+  const size_t little = with(40), more = with(25);
+  EXPECT_GT(little, 0u);
+  EXPECT_GT(more, little);
+  testing::expect_error(Error::Kind::kInvalidArgument, {"budget_MB", "at least", "without"},
+                        [&] { with(1); });
+  testing::expect_error(Error::Kind::kInvalidArgument, {"budget_MB", "-1", "static.data"}, [] {
+    train(Keep::kChosen, {{"budget_MB", 10}});
+  });
+  testing::expect_error(Error::Kind::kInvalidArgument, {"budget_MB", "checkpoints"}, [] {
+    train(Keep::kNamed, {{"budget_MB", 10}}, 512);
+  });
+}
+
+// Of a real network: what a plan needs besides parameters and their state, and its arithmetic.
+TEST(Recompute, BertBaseInAThirdOfTheMemory) {
+  const int64_t batch = 32, length = 128, masked = batch * 20;
+  const auto plan = [&](const std::vector<Request>& requests, int64_t declared) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    const int64_t n = declared < 0 ? -1 : masked;
+    const ir::Var loss =
+        models::bert_pretraining({.words = b.data("words", i64, {declared, length}),
+                                  .sentences = b.data("sentences", i64, {declared, length})},
+                                 {.positions = b.data("positions", i64, {n}),
+                                  .words = b.data("targets", i64, {n, 1}),
+                                  .follows = b.data("follows", i64, {declared, 1})},
+                                 {})
+            .loss;
+    optim::Adam adam({.lr = 1e-4});
+    testing::minimize_for_worker(loss, adam, requests, 0, 1);
+    return runtime::plan_program(main,
+                                 {{"words", {i64, {batch, length}}},
+                                  {"sentences", {i64, {batch, length}}},
+                                  {"positions", {i64, {masked}}},
+                                  {"targets", {i64, {masked, 1}}},
+                                  {"follows", {i64, {batch, 1}}}},
+                                 {loss.name()}, {});
+  };
+  const runtime::PlannedProgram all = plan({}, batch);
+  const auto expect_less = [&](const runtime::PlannedProgram& less, double bytes, double flops) {
+    const auto share = [](double a, double b) { return a / b; };
+    const double memory =
+        share(static_cast<double>(less.arena_bytes), static_cast<double>(all.arena_bytes));
+    const double work = share(less.flops(), all.flops());
+    EXPECT_LT(memory, bytes) << less.arena_bytes << " of " << all.arena_bytes;
+    EXPECT_LT(work, flops);
+  };
+  expect_less(plan({{"recompute"}}, batch), 0.35, 1.27);
+  expect_less(plan({{"recompute"}}, -1), 0.35, 1.27);
+  expect_less(plan({{"recompute", {{"budget_MB", 1200}}}}, batch), 0.7, 1.2);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ AcceptedArgument multi_precision() {
   return {.name = "multi_precision",
           .fallback = false,
           .any_value = true,
-          .reason = "parameters and states are always f32"};
+          .reason = "parameters are f32 anyway; under amp's use_pure_fp16 it keeps them so"};
 }
 
 AcceptedArgument use_multi_tensor() {

@@ -1,0 +1,53 @@
+#include "fleetx/strategies/replace_updates.h"
+
+#include "fleetx/ir/rewriter.h"
+
+namespace fleetx::strategies {
+namespace {
+
+using Slots = std::vector<std::pair<std::string, ir::Names>>;
+
+Slots slots_of(const std::vector<ir::SlotDef>& defs, const std::vector<ir::Names>& names) {
+  Slots slots;
+  for (size_t i = 0; i < defs.size(); ++i)
+    if (!names[i].empty()) slots.emplace_back(defs[i].name, names[i]);
+  return slots;
+}
+
+void check_update(const ir::Program& main, const ir::Op& op, const Replacement& r) {
+  check_arg(op.type() == r.from, "strategy.", r.strategy, " gives ", r.from,
+            " a learning rate per layer, but the optimizer is ", op.type(), "; ", r.remedy);
+  for (size_t i = 0; i < op.in("grad").size(); ++i)
+    check_arg(main.var(op.in("grad")[i]).type.kind == ir::VarKind::kDense, "strategy.", r.strategy,
+              " needs the norm of a whole gradient, but that of '", op.in("param")[i],
+              "' has only the rows of a batch; make that embedding with is_sparse=False");
+}
+
+}  // namespace
+
+void replace_updates(ir::Program& main, const Replacement& r) {
+  ir::Rewriter rw(main);
+  for (auto op = rw.begin(); op != rw.end();) {
+    const auto old = op++;
+    if (!old->def->updates_parameters || old->role != ir::Role::kUpdate) continue;
+    check_update(main, *old, r);
+    const ir::OpDef& def = ir::op_def(r.to);
+    ir::Rewriter::NewOp update{.type = r.to,
+                               .inputs = slots_of(old->def->inputs, old->inputs),
+                               .outputs = slots_of(old->def->outputs, old->outputs),
+                               .attrs = r.attrs,
+                               .role = old->role,
+                               .name = old->name,
+                               .guard = old->guard,
+                               .loc = old->loc};
+    for (const auto& [name, value] : old->attrs)
+      if (def.find_attr(name) != nullptr) update.attrs.emplace(name, value);
+    ir::Floats decays;
+    for (const std::string& param : old->in("param")) decays.push_back(r.decays(param) ? 1.0 : 0.0);
+    update.attrs.insert_or_assign("with_decay", decays);
+    rw.insert(old, update);
+    rw.erase(old);
+  }
+}
+
+}  // namespace fleetx::strategies

@@ -1,0 +1,17 @@
+// State of a job: persistable variables of the program, made by startup.
+#pragma once
+
+#include <string>
+
+#include "fleetx/strategies/strategy.h"
+
+namespace fleetx::strategies {
+
+// In both programs; startup fills it with `value`.
+void add_state(Programs& programs, const std::string& name, const ir::TensorType& type,
+               double value = 0.0, const ir::Placement& placement = {});
+
+// Where the values of a state live, in both programs.
+void place_state(Programs& programs, const std::string& name, const ir::Placement& placement);
+
+}  // namespace fleetx::strategies
