@@ -1,0 +1,511 @@
+#include "fleetx/ps/client.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "fleetx/base/log.h"
+#include "fleetx/base/simd.h"
+#include "fleetx/comm/interruptible_wait.h"
+#include "fleetx/ps/ask_server.h"
+#include "fleetx/ps/identity.h"
+#include "fleetx/ps/server_link.h"
+
+namespace fleetx::ps {
+
+using comm::Clock;
+using comm::Milliseconds;
+using wire::Header;
+using wire::Kind;
+using StatePtr = std::shared_ptr<Ticket::State>;
+
+namespace {
+
+constexpr int kTickMs = 100;
+constexpr Milliseconds kTryPeriod{100}, kTryTimeout{1'500}, kFirstNotice{3'000},
+    kNoticePeriod{10'000};
+
+iovec part_of(const void* data, size_t bytes) { return {const_cast<void*>(data), bytes}; }
+
+// sum[places[i]] += rows[i], in the order of i.
+void sum_rows(std::span<const uint32_t> places, const float* rows, float* sums, int64_t dim) {
+  vectorized([=, n = places.size(), place = places.data()] {
+    for (size_t i = 0; i < n; ++i) {
+      const float* const row = rows + static_cast<int64_t>(i) * dim;
+      float* const sum = sums + int64_t{place[i]} * dim;
+#pragma GCC ivdep
+      for (int64_t k = 0; k < dim; ++k) sum[k] += row[k];
+    }
+  });
+}
+
+void copy_rows(std::span<const uint32_t> places, const float* from, float* to, int64_t dim) {
+  for (size_t i = 0; i < places.size(); ++i)
+    std::copy_n(from + int64_t{places[i]} * dim, dim, to + static_cast<int64_t>(i) * dim);
+}
+
+}  // namespace
+
+bool Ticket::done() const {
+  if (!state_) return true;
+  const std::scoped_lock lock(state_->mutex);
+  return state_->left == 0;
+}
+
+void Ticket::wait() {
+  if (!state_) return;
+  const StatePtr state = std::move(state_);
+  std::unique_lock lock(state->mutex);
+  // Deadlines are the client's: its answer comes in time, whatever it is.
+  comm::wait_interruptible(state->changed, lock, Clock::time_point::max(),
+                           [&] { return state->left == 0; });
+  if (state->error) throw copy(*state->error);
+  if (state->finish) std::exchange(state->finish, nullptr)();
+}
+
+class Client::Impl {
+ public:
+  explicit Impl(ClientOptions options);
+  ~Impl();
+
+  const ClientOptions& options() const { return options_; }
+  size_t servers() const { return links_.size(); }
+  const JobSpec& job() const { return options_.job; }
+
+  void check_dense(int table, size_t params) const;
+  void check_sparse(int table, const IdBatch& ids) const;
+
+  // One part of a call for each server that it goes to.
+  struct Call {
+    Header header;
+    std::vector<LinkRequestPtr> to;  // by server; null: not this one
+  };
+  Call call(Header header) const { return {header, std::vector<LinkRequestPtr>(links_.size())}; }
+  LinkRequest& to(Call& call, size_t server) const;
+  StatePtr start(Call call, std::function<void()> finish = nullptr);
+  StatePtr ask(Kind kind, std::string_view text, uint64_t count, float lr, bool all_servers);
+  void wait_for_room();
+  void flush();
+  void leave() {
+    for (const auto& link : links_) link->leave();
+  }
+
+  // How many pushes of all workers a pull of this table has to see.
+  uint64_t wait_of(size_t state) const;
+  void count_push(size_t state) { ++pushes_[state]; }
+
+  std::vector<std::vector<Block>> blocks;  // of dense tables
+  PayloadPool pool;
+  std::atomic<uint64_t> barriers{0};
+  std::atomic<bool> left{false};
+
+ private:
+  void connect_all();
+  void end_thread();
+  void run();
+
+  const ClientOptions options_;
+  Fd epoll_{epoll_create1(EPOLL_CLOEXEC)}, wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::vector<std::unique_ptr<ServerLink>> links_;
+  std::vector<std::atomic<uint64_t>> pushes_;  // of this worker, by table
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int in_flight_ = 0;           // pushes
+  std::optional<Error> error_;  // of a push: what was learned is lost, so no later call succeeds
+};
+
+// --- start and end -------------------------------------------------------------------------------
+
+Client::Impl::Impl(ClientOptions options)
+    : blocks((options.job.check(), options.job.blocks())),
+      options_(std::move(options)),
+      pushes_(options_.job.dense.size() + options_.job.sparse.size()) {
+  check_arg(options_.worker >= 0 && options_.worker < job().workers, "worker ", options_.worker,
+            " of a job with ", job().workers, " workers");
+  check_arg(static_cast<int>(options_.servers.size()) == job().servers, "the addresses of ",
+            options_.servers.size(), " servers for a job with ", job().servers);
+  check_arg(options_.max_pushes > 0, "max_pushes is ", options_.max_pushes, "; expected 1 or more");
+  LinkOptions link;
+  link.identity = identity_of(options_.secret, options_.job_id);
+  link.worker = options_.worker;
+  link.hello.start = random_number();
+  link.hello.job = job().text();
+  link.reconnect_timeout = options_.reconnect_timeout;
+  link.silence = options_.silence;
+  link.dense_tables = job().dense.size();
+  for (size_t s = 0; s < options_.servers.size(); ++s) {
+    link.endpoint = resolve_server(options_.servers[s]);
+    link.server = static_cast<int>(s);
+    link.hello.server = static_cast<uint32_t>(s);
+    link.id = s + 1;
+    links_.push_back(std::make_unique<ServerLink>(link, epoll_.get()));
+  }
+  epoll_event event{};
+  event.events = EPOLLIN;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
+  // Keeps the first connections alive while later servers are waited for.
+  thread_ = std::thread([this] { run(); });
+  try {
+    connect_all();
+  } catch (...) {
+    end_thread();
+    throw;
+  }
+}
+
+void Client::Impl::end_thread() {
+  stop_ = true;
+  const uint64_t one = 1;
+  (void)!write(wake_.get(), &one, sizeof one);
+  if (thread_.joinable()) thread_.join();
+}
+
+Client::Impl::~Impl() {
+  end_thread();
+  for (const auto& link : links_) link->close(Error(Error::Kind::kComm, "the client was closed"));
+}
+
+void Client::Impl::connect_all() {
+  const comm::Deadline deadline = comm::after(options_.connect_timeout);
+  auto notice = comm::after(kFirstNotice);
+  for (const auto& link : links_) {
+    for (;;) {
+      std::string why;
+      try {
+        // One that is there but silent is named while it is waited for.
+        const wire::Welcome welcome = link->connect(std::min(deadline, comm::after(kTryTimeout)));
+        check_file(welcome.pushes.size() == pushes_.size(), link->name(), ": a welcome for ",
+                   welcome.pushes.size(), " tables");
+        for (size_t t = 0; t < pushes_.size(); ++t)
+          pushes_[t] = std::max<uint64_t>(pushes_[t], welcome.pushes[t]);
+        break;
+      } catch (const comm::ConnectionLost& e) {
+        why = e.what();
+        if (why.find("secret") != std::string::npos)
+          fail(Error::Kind::kComm, str(link->name(), " ", why));
+      } catch (const Error& e) {
+        if (e.kind() != Error::Kind::kTimeout) throw;
+        why = str("does not answer (", e.what(), ")");
+      }
+      if (Clock::now() >= deadline)
+        fail(Error::Kind::kTimeout,
+             str(link->name(), " is not there after ",
+                 std::chrono::duration<double>(options_.connect_timeout).count(), " s: it ", why));
+      if (Clock::now() >= notice) {
+        log::warning("ps", "worker ", options_.worker, " waits for ", link->name(), ": it ", why);
+        notice = comm::after(kNoticePeriod);
+      }
+      check_interrupt();
+      std::this_thread::sleep_for(kTryPeriod);
+    }
+  }
+}
+
+void Client::Impl::run() {
+  auto next_tick = comm::after(Milliseconds(kTickMs));
+  while (!stop_) {
+    epoll_event events[64];
+    const int n = epoll_wait(epoll_.get(), events, 64, comm::left_ms(next_tick));
+    for (int i = 0; i < n; ++i) {
+      if (events[i].data.u64 == 0) continue;
+      ServerLink& link = *links_[events[i].data.u64 - 1];
+      if (!link.on_event(events[i].events)) next_tick = Clock::now();  // connects again at once
+    }
+    if (Clock::now() < next_tick) continue;
+    next_tick = comm::after(Milliseconds(kTickMs));
+    if (!left)
+      for (const auto& link : links_) link->tick();
+  }
+}
+
+// --- calls ---------------------------------------------------------------------------------------
+
+LinkRequest& Client::Impl::to(Call& call, size_t server) const {
+  LinkRequestPtr& request = call.to[server];
+  request = std::make_shared<LinkRequest>();
+  request->header = call.header;
+  request->deadline = comm::after(options_.request_timeout);
+  return *request;
+}
+
+StatePtr Client::Impl::start(Call call, std::function<void()> finish) {
+  check_arg(!left, "this worker has said goodbye to its servers");
+  const auto state = std::make_shared<Ticket::State>();
+  for (const LinkRequestPtr& request : call.to) state->left += request ? 1 : 0;
+  state->finish = std::move(finish);
+  state->texts.resize(links_.size());
+  state->counts.resize(links_.size());
+  if (is_push(call.header.kind)) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (error_) throw copy(*error_);
+      if (state->left > 0) ++in_flight_;
+    }
+    state->on_error = [this](const Error& e) {
+      const std::scoped_lock lock(mutex_);
+      if (!error_) error_ = copy(e);
+    };
+    state->on_done = [this] {
+      const std::scoped_lock lock(mutex_);
+      --in_flight_;
+      changed_.notify_all();
+    };
+  }
+  for (size_t s = 0; s < links_.size(); ++s) {
+    if (!call.to[s]) continue;
+    call.to[s]->ticket = state;
+    links_[s]->submit(std::move(call.to[s]));
+  }
+  return state;
+}
+
+StatePtr Client::Impl::ask(Kind kind, std::string_view text, uint64_t count, float lr,
+                           bool all_servers) {
+  Call c = call({.kind = kind, .lr = lr, .count = count});
+  for (size_t s = 0; s < (all_servers ? links_.size() : 1); ++s) {
+    const auto kept = std::make_shared<const std::string>(text);
+    LinkRequest& request = to(c, s);
+    if (!text.empty()) request.send = {part_of(kept->data(), kept->size())};
+    request.keeps[0] = kept;
+  }
+  return start(std::move(c));
+}
+
+void Client::Impl::wait_for_room() {
+  std::unique_lock lock(mutex_);
+  comm::wait_interruptible(changed_, lock, Clock::time_point::max(),
+                           [&] { return error_ || in_flight_ < options_.max_pushes; });
+  if (error_) throw copy(*error_);
+}
+
+void Client::Impl::flush() {
+  std::unique_lock lock(mutex_);
+  comm::wait_interruptible(changed_, lock, Clock::time_point::max(),
+                           [&] { return in_flight_ == 0; });
+  if (error_) throw copy(*error_);
+}
+
+uint64_t Client::Impl::wait_of(size_t state) const {
+  const uint64_t pushes = pushes_[state];
+  if (job().mode == Mode::kSync) return pushes;
+  if (job().staleness < 0) return 0;
+  const auto staleness = static_cast<uint64_t>(job().staleness);
+  return pushes > staleness ? pushes - staleness : 0;
+}
+
+void Client::Impl::check_dense(int table, size_t params) const {
+  check_arg(table >= 0 && table < static_cast<int>(job().dense.size()), "there is no dense table ",
+            table, " but ", job().dense.size());
+  const size_t wanted = job().dense[static_cast<size_t>(table)].params.size();
+  check_arg(params == wanted, "dense table '", job().dense[static_cast<size_t>(table)].name,
+            "' has ", wanted, " parameters; ", params, " pointers were given");
+}
+
+void Client::Impl::check_sparse(int table, const IdBatch& ids) const {
+  check_arg(table >= 0 && table < static_cast<int>(job().sparse.size()),
+            "there is no sparse table ", table, " but ", job().sparse.size());
+  check_arg(ids.servers() == static_cast<int>(links_.size()), "ids grouped for ", ids.servers(),
+            " servers in a job with ", links_.size());
+}
+
+// --- dense tables --------------------------------------------------------------------------------
+
+Ticket Client::pull_dense(int table, std::span<float* const> values) {
+  Impl& impl = *impl_;
+  impl.check_dense(table, values.size());
+  const auto index = static_cast<size_t>(table);
+  Impl::Call call = impl.call({.kind = Kind::kPullDense,
+                               .table = static_cast<uint32_t>(table),
+                               .wait = impl.wait_of(index)});
+  for (const Block& block : impl.blocks[index]) {
+    if (block.size() == 0) continue;
+    const auto server = static_cast<size_t>(block.server);
+    LinkRequest& request = call.to[server] ? *call.to[server] : impl.to(call, server);
+    request.into.push_back(part_of(values[block.param] + block.begin,
+                                   static_cast<size_t>(block.size()) * sizeof(float)));
+  }
+  return Ticket(impl.start(std::move(call)));
+}
+
+namespace {
+
+// The blocks of each server, from the parameters' memory.
+template <class Impl, class Call>
+void send_blocks(Impl& impl, Call& call, const std::vector<Block>& blocks,
+                 std::span<const float* const> values) {
+  for (const Block& block : blocks) {
+    if (block.size() == 0) continue;
+    const auto server = static_cast<size_t>(block.server);
+    LinkRequest& request = call.to[server] ? *call.to[server] : impl.to(call, server);
+    request.send.push_back(part_of(values[block.param] + block.begin,
+                                   static_cast<size_t>(block.size()) * sizeof(float)));
+  }
+}
+
+}  // namespace
+
+Ticket Client::push_dense(int table, std::span<const float* const> gradients, float lr) {
+  Impl& impl = *impl_;
+  impl.check_dense(table, gradients.size());
+  impl.wait_for_room();
+  Impl::Call call =
+      impl.call({.kind = Kind::kPushDense, .table = static_cast<uint32_t>(table), .lr = lr});
+  send_blocks(impl, call, impl.blocks[static_cast<size_t>(table)], gradients);
+  impl.count_push(static_cast<size_t>(table));
+  return Ticket(impl.start(std::move(call)));
+}
+
+Ticket Client::set_dense(int table, std::span<const float* const> values) {
+  Impl& impl = *impl_;
+  impl.check_dense(table, values.size());
+  Impl::Call call = impl.call({.kind = Kind::kSetDense, .table = static_cast<uint32_t>(table)});
+  send_blocks(impl, call, impl.blocks[static_cast<size_t>(table)], values);
+  return Ticket(impl.start(std::move(call)));
+}
+
+// --- sparse tables -------------------------------------------------------------------------------
+
+Ticket Client::pull_sparse(int table, std::shared_ptr<const IdBatch> ids, float* rows, Rows form,
+                           Absent absent) {
+  Impl& impl = *impl_;
+  impl.check_sparse(table, *ids);
+  const auto index = static_cast<size_t>(table);
+  const int64_t dim = impl.job().sparse[index].dim;
+  const size_t row_bytes = static_cast<size_t>(dim) * sizeof(float);
+  const uint8_t flags = absent == Absent::kZero ? wire::kDoNotMake : uint8_t{0};
+  Impl::Call call = impl.call({.kind = Kind::kPullSparse,
+                               .flags = flags,
+                               .table = static_cast<uint32_t>(table),
+                               .wait = impl.wait_of(impl.job().dense.size() + index)});
+  std::shared_ptr<Payload> staged;
+  float* target = rows;
+  if (form == Rows::kExpanded) {
+    staged = std::make_shared<Payload>(impl.pool.take(ids->unique().size() * row_bytes));
+    target = staged->floats();
+  }
+  for (size_t s = 0; s < impl.servers(); ++s) {
+    const size_t begin = ids->begin(static_cast<int>(s));
+    const size_t n = ids->begin(static_cast<int>(s) + 1) - begin;
+    if (n == 0) continue;
+    call.header.count = n;
+    LinkRequest& request = impl.to(call, s);
+    request.send = {part_of(ids->unique().data() + begin, n * sizeof(uint64_t))};
+    request.into = {part_of(target + static_cast<int64_t>(begin) * dim, n * row_bytes)};
+    request.keeps[0] = ids;
+    request.keeps[1] = staged;
+  }
+  if (!staged) return Ticket(impl.start(std::move(call)));
+  auto expand = [&impl, staged, ids, rows, dim] {
+    copy_rows(ids->places(), staged->floats(), rows, dim);
+    impl.pool.give_back(std::move(*staged));
+  };
+  return Ticket(impl.start(std::move(call), std::move(expand)));
+}
+
+Ticket Client::push_sparse(int table, std::shared_ptr<const IdBatch> ids, const float* gradients,
+                           float lr, Rows form) {
+  Impl& impl = *impl_;
+  impl.check_sparse(table, *ids);
+  impl.wait_for_room();
+  const auto index = static_cast<size_t>(table);
+  const int64_t dim = impl.job().sparse[index].dim;
+  const size_t row_bytes = static_cast<size_t>(dim) * sizeof(float);
+  const auto n = static_cast<int64_t>(ids->unique().size()) * dim;
+  const auto sums = std::shared_ptr<Payload>(
+      new Payload(impl.pool.take(static_cast<size_t>(n) * sizeof(float))), [&impl](Payload* p) {
+        impl.pool.give_back(std::move(*p));
+        delete p;
+      });
+  if (form == Rows::kUnique) {
+    std::copy_n(gradients, n, sums->floats());
+  } else {
+    std::fill_n(sums->floats(), n, 0.0f);
+    sum_rows(ids->places(), gradients, sums->floats(), dim);
+  }
+  Impl::Call call =
+      impl.call({.kind = Kind::kPushSparse, .table = static_cast<uint32_t>(table), .lr = lr});
+  for (size_t s = 0; s < impl.servers(); ++s) {
+    const size_t begin = ids->begin(static_cast<int>(s));
+    const size_t count = ids->begin(static_cast<int>(s) + 1) - begin;
+    // A step of sync mode is complete when all workers have pushed, whatever their batches had.
+    if (count == 0 && impl.job().mode == Mode::kAsync && impl.job().staleness < 0) continue;
+    call.header.count = count;
+    LinkRequest& request = impl.to(call, s);
+    if (count > 0)
+      request.send = {
+          part_of(ids->unique().data() + begin, count * sizeof(uint64_t)),
+          part_of(sums->floats() + static_cast<int64_t>(begin) * dim, count * row_bytes)};
+    request.keeps[0] = ids;
+    request.keeps[1] = sums;
+  }
+  impl.count_push(impl.job().dense.size() + index);
+  return Ticket(impl.start(std::move(call)));
+}
+
+// --- commands ------------------------------------------------------------------------------------
+
+Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Client::~Client() = default;
+int Client::servers() const { return static_cast<int>(impl_->servers()); }
+int Client::worker() const { return impl_->options().worker; }
+void Client::flush() { impl_->flush(); }
+
+void Client::barrier() {
+  Ticket(impl_->ask(Kind::kBarrier, {}, ++impl_->barriers, 0, false)).wait();
+}
+
+void Client::save(const std::string& folder) {
+  impl_->flush();
+  const uint64_t number = random_number();
+  Ticket(impl_->ask(Kind::kSave, folder, number, 0, true)).wait();
+  Ticket(impl_->ask(Kind::kCommit, folder, number, 0, false)).wait();
+}
+
+void Client::load(const std::string& folder) {
+  impl_->flush();
+  Ticket(impl_->ask(Kind::kLoad, folder, 0, 0, true)).wait();
+}
+
+int64_t Client::shrink(float threshold) {
+  impl_->flush();
+  const StatePtr state = impl_->ask(Kind::kShrink, {}, 0, threshold, true);
+  Ticket(state).wait();
+  int64_t dropped = 0;
+  for (const uint64_t count : state->counts) dropped += static_cast<int64_t>(count);
+  return dropped;
+}
+
+std::vector<ServerStats> Client::stats() {
+  const StatePtr state = impl_->ask(Kind::kStats, {}, 0, 0, true);
+  Ticket(state).wait();
+  std::vector<ServerStats> all;
+  for (const std::string& text : state->texts) all.push_back(decode_stats(text));
+  return all;
+}
+
+void Client::goodbye() {
+  impl_->flush();
+  impl_->leave();
+  Ticket(impl_->ask(Kind::kGoodbye, {}, 0, 0, true)).wait();
+  impl_->left = true;
+}
+
+void Client::stop_servers() {
+  impl_->leave();
+  Ticket(impl_->ask(Kind::kStop, {}, 0, 0, true)).wait();
+  impl_->left = true;
+}
+
+ServerStats read_stats(const std::string& endpoint, const std::string& secret,
+                       const std::string& job_id, std::chrono::milliseconds timeout) {
+  return decode_stats(
+      ask_server(endpoint, identity_of(secret, job_id), wire::Kind::kStats, timeout));
+}
+
+}  // namespace fleetx::ps

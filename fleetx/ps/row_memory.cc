@@ -1,0 +1,83 @@
+#include "fleetx/ps/row_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "fleetx/base/error.h"
+
+namespace fleetx::ps {
+namespace {
+
+constexpr size_t kMappingBytes = size_t{8} << 20, kChunkBytes = size_t{256} << 10;
+
+}  // namespace
+
+Mapping::Mapping(size_t bytes) : bytes_(bytes) {
+  data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data_ == MAP_FAILED) {
+    data_ = nullptr;
+    fail(Error::Kind::kUnsupported,
+         str("no memory for a table: ", bytes, " more bytes: ", std::strerror(errno)));
+  }
+  madvise(data_, bytes, MADV_HUGEPAGE);
+}
+
+Mapping::~Mapping() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+float* ChunkPool::take() {
+  const std::scoped_lock lock(mutex_);
+  if (!free_.empty()) {
+    float* const chunk = free_.back();
+    free_.pop_back();
+    return chunk;
+  }
+  const size_t per_mapping = std::max<size_t>(1, kMappingBytes / chunk_bytes_);
+  if (left_ == 0) {
+    mappings_.emplace_back(per_mapping * chunk_bytes_);
+    left_ = per_mapping;
+  }
+  char* const begin = static_cast<char*>(mappings_.back().data());
+  return reinterpret_cast<float*>(begin + (per_mapping - left_--) * chunk_bytes_);
+}
+
+void ChunkPool::give_back(float* chunk) {
+  const std::scoped_lock lock(mutex_);
+  madvise(chunk, chunk_bytes_, MADV_DONTNEED);  // whole pages within; the rest stays until reused
+  free_.push_back(chunk);
+}
+
+uint32_t RowMemory::add() {
+  FLEETX_CHECK(size_ < UINT32_MAX, "a shard has at most 2^32 - 1 rows");
+  if ((size_ & mask_) == 0) chunks_.push_back(pool_->take());
+  return size_++;
+}
+
+void RowMemory::clear() {
+  for (float* chunk : chunks_) pool_->give_back(chunk);
+  chunks_.clear();
+  size_ = 0;
+}
+
+int RowMemory::shift_for(int64_t row_floats) {
+  const auto row_bytes = static_cast<size_t>(row_floats) * sizeof(float);
+  int shift = 0;
+  while ((row_bytes << (shift + 1)) <= kChunkBytes) ++shift;
+  return shift;
+}
+
+}  // namespace fleetx::ps

@@ -1,0 +1,287 @@
+#include "fleetx/ps/snapshot.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "fleetx/base/checksum.h"
+
+namespace fleetx::ps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kManifest = "snapshot", kFormat = "fleetx-ps";
+constexpr uint64_t kMaxSection = uint64_t{1} << 32;
+constexpr size_t kSparseBytes = size_t{4} << 20;  // of a section
+constexpr size_t kSectionHeader = 4 + 8 + 8;
+
+std::string part_name(uint64_t number, int server, int servers) {
+  std::ostringstream name;
+  name << std::hex << number << std::dec << "-" << server << "-of-" << servers << ".part";
+  return name.str();
+}
+
+void put_floats(std::string& out, std::span<const float> values) {
+  out.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+}
+
+void write_dense(PartWriter& file, TableService::Dense& table) {
+  const std::scoped_lock lock(table.mutex);
+  if (!table.values.is_set()) return;
+  for (const DenseTable::Entry& e : table.values.entries()) {
+    const DenseParam& param = table.spec.params[e.block.param];
+    std::string content;
+    wire::put_text(content, param.name);
+    wire::put(content, static_cast<uint64_t>(param.shape.numel()));
+    wire::put(content, static_cast<uint64_t>(e.block.begin));
+    wire::put(content, static_cast<uint64_t>(e.block.size()));
+    const size_t n = static_cast<size_t>(e.block.size());
+    wire::put(content,
+              static_cast<uint32_t>(n == 0 ? e.rule->states().size() : e.record.size() / n - 1));
+    wire::put(content, static_cast<uint32_t>(e.scalars.size()));
+    put_floats(content, e.scalars);
+    put_floats(content, e.record);
+    file.write(Section::kDense, content);
+  }
+}
+
+void write_sparse(PartWriter& file, const SparseSpec& spec, SparseTable& table) {
+  const std::vector<float> scalars = table.scalars();
+  const auto record = static_cast<size_t>(table.record_floats());
+  const size_t most = std::max<size_t>(1, kSparseBytes / (8 + 4 * record));
+  std::vector<uint64_t> ids;
+  std::vector<float> records;
+  bool written = false;
+  const auto flush = [&] {
+    std::string content;
+    content.reserve(64 + ids.size() * (8 + 4 * record));
+    wire::put_text(content, spec.name);
+    wire::put(content, static_cast<uint64_t>(table.dim()));
+    wire::put(content, static_cast<uint32_t>(record / static_cast<size_t>(table.dim()) - 1));
+    wire::put(content, static_cast<uint32_t>(scalars.size()));
+    wire::put(content, static_cast<uint64_t>(ids.size()));
+    put_floats(content, scalars);
+    content.append(reinterpret_cast<const char*>(ids.data()), ids.size() * 8);
+    put_floats(content, records);
+    file.write(Section::kSparse, content);
+    ids.clear();
+    records.clear();
+    written = true;
+  };
+  table.for_each([&](uint64_t id, std::span<const float> r) {
+    ids.push_back(id);
+    records.insert(records.end(), r.begin(), r.end());
+    if (ids.size() == most) flush();
+  });
+  if (!ids.empty() || !written) flush();  // an empty table has scalars, too
+}
+
+uint64_t load_dense(TableService& tables, wire::Cursor& in, std::string_view path) {
+  const std::string name = in.text();
+  const auto numel = in.number<uint64_t>(), begin = in.number<uint64_t>(),
+             count = in.number<uint64_t>();
+  const auto states = in.number<uint32_t>(), scalars = in.number<uint32_t>();
+  check_file(begin <= numel && count <= numel - begin && count < kMaxSection && states < 64 &&
+                 scalars < 64,
+             path, ": parameter '", name, "': a block of impossible size");
+  const std::string_view scalar_bytes = in.take(scalars * sizeof(float));
+  const std::string_view values = in.take(count * (1 + states) * sizeof(float));
+  in.finish();
+  bool known = false;
+  uint64_t taken = 0;
+  for (auto& table : tables.dense()) {
+    const std::scoped_lock lock(table->mutex);
+    for (const DenseParam& param : table->spec.params) {
+      if (param.name != name) continue;
+      known = true;
+      check_arg(static_cast<uint64_t>(param.shape.numel()) == numel, path, ": parameter '", name,
+                "' has ", numel, " elements, in this job ", param.shape.numel(), " ", param.shape,
+                ": it is a snapshot of another model");
+    }
+    for (DenseTable::Entry& e : table->values.entries()) {
+      if (table->spec.params[e.block.param].name != name) continue;
+      check_arg(e.rule->states().size() == states && e.scalars.size() == scalars, path,
+                ": parameter '", name, "' was trained by another optimizer: ", states,
+                " states and ", scalars, " scalars, in this job ", e.rule->states().size(), " and ",
+                e.scalars.size());
+      const auto from = std::max<uint64_t>(begin, static_cast<uint64_t>(e.block.begin));
+      const auto to = std::min<uint64_t>(begin + count, static_cast<uint64_t>(e.block.end));
+      if (from >= to) continue;
+      taken += to - from;
+      std::ranges::copy(scalar_bytes, reinterpret_cast<char*>(e.scalars.data()));
+      for (uint64_t s = 0; s <= states; ++s)
+        std::memcpy(e.record.data() + s * static_cast<uint64_t>(e.block.size()) + from -
+                        static_cast<uint64_t>(e.block.begin),
+                    values.data() + (s * count + from - begin) * sizeof(float),
+                    (to - from) * sizeof(float));
+    }
+  }
+  check_arg(known, path, ": parameter '", name,
+            "' is not in this job: it is a snapshot of another model");
+  return taken;
+}
+
+void load_sparse(TableService& tables, int server, wire::Cursor& in, std::string_view path) {
+  const std::string name = in.text();
+  const auto dim = in.number<uint64_t>();
+  const auto states = in.number<uint32_t>(), scalars = in.number<uint32_t>();
+  const auto rows = in.number<uint64_t>();
+  check_file(dim > 0 && dim < kMaxSection && states < 64 && scalars < 64 && rows < kMaxSection,
+             path, ": table '", name, "': a section of impossible size");
+  const JobSpec& job = tables.job();
+  const auto spec = std::ranges::find(job.sparse, name, &SparseSpec::name);
+  check_arg(spec != job.sparse.end(), path, ": sparse table '", name,
+            "' is not in this job: it is a snapshot of another model");
+  SparseTable& table = *tables.sparse()[static_cast<size_t>(spec - job.sparse.begin())];
+  check_arg(static_cast<uint64_t>(spec->dim) == dim, path, ": sparse table '", name,
+            "' has rows of ", dim, " values, in this job ", spec->dim,
+            ": it is a snapshot of another model");
+  std::vector<float> now = table.scalars();
+  const auto record = static_cast<size_t>(table.record_floats());
+  check_arg(record == dim * (1 + states) && now.size() == scalars, path, ": sparse table '", name,
+            "' was trained by another optimizer: ", states, " states and ", scalars,
+            " scalars, in this job ", record / dim - 1, " and ", now.size());
+  std::ranges::copy(in.take(scalars * sizeof(float)), reinterpret_cast<char*>(now.data()));
+  const std::string_view ids = in.take(rows * 8), records = in.take(rows * record * sizeof(float));
+  in.finish();
+  table.set_scalars(now);
+  std::vector<float> row(record);
+  for (uint64_t r = 0; r < rows; ++r) {
+    uint64_t id = 0;
+    std::memcpy(&id, ids.data() + 8 * r, 8);
+    if (server_of(id, job.servers) != server) continue;
+    std::memcpy(row.data(), records.data() + r * record * sizeof(float), record * sizeof(float));
+    table.put(id, row);
+  }
+}
+
+struct Manifest {
+  uint64_t number = 0;
+  int parts = 0;
+};
+
+Manifest read_manifest(const std::string& folder) {
+  const std::string path = (fs::path(folder) / kManifest).string();
+  check_arg(fs::exists(path), "there is no snapshot of parameter servers in ", folder, ": ", path,
+            " is missing");
+  std::istringstream text(read_file(path, 4096));
+  std::string format;
+  int version = 0;
+  Manifest m;
+  text >> format >> version >> std::hex >> m.number >> std::dec >> m.parts;
+  check_file(text && format == kFormat && version == 1 && m.parts > 0, path,
+             ": not a snapshot of this version");
+  return m;
+}
+
+}  // namespace
+
+void PartWriter::write(Section section, std::string_view content) {
+  std::string header;
+  wire::put(header, section);
+  wire::put(header, static_cast<uint64_t>(content.size()));
+  wire::put(header, word_checksum(content));
+  file_.write(header);
+  file_.write(content);
+}
+
+void PartWriter::finish() {
+  write(Section::kEnd, {});
+  file_.finish();
+}
+
+void write_tables(PartWriter& file, TableService& tables) {
+  for (auto& table : tables.dense()) write_dense(file, *table);
+  for (size_t t = 0; t < tables.sparse().size(); ++t)
+    write_sparse(file, tables.job().sparse[t], *tables.sparse()[t]);
+}
+
+void save_part(TableService& tables, const std::string& folder, uint64_t number, int server) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  check_arg(!error, "cannot make the folder ", folder, ": ", error.message());
+  const std::string path =
+      (fs::path(folder) / part_name(number, server, tables.job().servers)).string();
+  PartWriter file(path);
+  write_tables(file, tables);
+  file.finish();
+}
+
+void commit_snapshot(const std::string& folder, uint64_t number, int servers) {
+  std::set<std::string> parts;
+  for (int s = 0; s < servers; ++s) {
+    const std::string name = part_name(number, s, servers);
+    check_arg(fs::exists(fs::path(folder) / name), "snapshot ", folder, ": ", name,
+              " is missing; servers on several hosts need a folder that all of them see");
+    parts.insert(name);
+  }
+  std::ostringstream text;
+  text << kFormat << " 1 " << std::hex << number << std::dec << " " << servers << "\n";
+  const std::string path = (fs::path(folder) / kManifest).string();
+  write_file(path + ".new", text.str());
+  fs::rename(path + ".new", path);
+  sync_folder(folder);
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".part" && !parts.contains(entry.path().filename().string()))
+      fs::remove(entry.path());
+}
+
+void read_part(const std::string& path, const VisitSection& visit) {
+  const FileReader file(path);
+  std::string content;
+  for (uint64_t at = 0;;) {
+    check_file(file.size() - at >= kSectionHeader, path, ": it ends before its last section");
+    char header[kSectionHeader];
+    file.read_at(at, header, sizeof header);
+    at += kSectionHeader;
+    wire::Cursor in({header, sizeof header}, path);
+    const auto tag = in.number<uint32_t>();
+    const auto bytes = in.number<uint64_t>(), sum = in.number<uint64_t>();
+    check_file(tag <= static_cast<uint32_t>(Section::kProgress), path, ": unknown section ", tag);
+    check_file(bytes <= kMaxSection && bytes <= file.size() - at, path, ": a section of ", bytes,
+               " bytes");
+    content.resize(bytes);
+    file.read_at(at, content.data(), bytes);
+    at += bytes;
+    check_file(word_checksum(content) == sum, path, ": it is damaged (checksum)");
+    if (static_cast<Section>(tag) == Section::kEnd) return;
+    visit(static_cast<Section>(tag), content);
+  }
+}
+
+uint64_t parse_section(TableService& tables, int server, Section section, std::string_view content,
+                       std::string_view path) {
+  wire::Cursor in(content, path);
+  check_file(section != Section::kProgress, path, ": it is the own snapshot of a server");
+  if (section == Section::kDense) return load_dense(tables, in, path);
+  load_sparse(tables, server, in, path);
+  return 0;
+}
+
+void load_snapshot(TableService& tables, const std::string& folder, int server) {
+  const Manifest m = read_manifest(folder);
+  uint64_t taken = 0, wanted = 0;
+  for (int part = 0; part < m.parts; ++part) {
+    const std::string path = (fs::path(folder) / part_name(m.number, part, m.parts)).string();
+    check_arg(fs::exists(path), "snapshot ", folder, ": part ", part, " of ", m.parts,
+              " is missing (", path, ")");
+    read_part(path, [&](Section section, std::string_view content) {
+      taken += parse_section(tables, server, section, content, path);
+    });
+  }
+  for (const auto& table : tables.dense()) wanted += static_cast<uint64_t>(table->values.size());
+  // A snapshot from before the first values were set has none of them.
+  if (taken == 0) return;
+  check_arg(taken == wanted, "snapshot ", folder, " has ", taken, " of the ", wanted,
+            " values of parameters that server ", server, " holds: it is of another model");
+  for (auto& table : tables.dense()) {
+    const std::scoped_lock lock(table->mutex);
+    table->values.mark_set();
+  }
+  tables.answer_waiting();
+}
+
+}  // namespace fleetx::ps

@@ -1,0 +1,53 @@
+// Snapshots of tables on disk. Each server writes one part; any number of servers can load them all
+// and keep what is theirs.
+//
+//   FOLDER/snapshot             text: "fleetx-ps 1 NUMBER PARTS"; written last, names the valid
+//   parts FOLDER/NUMBER-0-of-2.part   what server 0 of 2 held
+//
+// A part is a sequence of sections of at most some MB, each with its length and a checksum:
+//   u32 tag, u64 bytes, u64 checksum of the content, content
+// and ends with an empty section of tag `end`; a file without it is incomplete. Values are f32 and
+// ids u64, little-endian.
+//   dense    name of the parameter, its elements in all, begin, count, number of states, number of
+//            scalars; scalars, values, states
+//   sparse   name of the table, dim, number of states, number of scalars, rows; scalars, ids,
+//            records
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "fleetx/base/file.h"
+#include "fleetx/ps/table_service.h"
+
+namespace fleetx::ps {
+
+void save_part(TableService& tables, const std::string& folder, uint64_t number, int server);
+// All parts are there: the snapshot becomes valid, and parts of earlier ones are removed. Called
+// for one server, after all have saved.
+void commit_snapshot(const std::string& folder, uint64_t number, int servers);
+// Damage, a missing part or another model is an error that names the file.
+void load_snapshot(TableService& tables, const std::string& folder, int server);
+
+// kProgress: only in a server's own snapshots (own_snapshot.h).
+enum class Section : uint32_t { kEnd = 0, kDense = 1, kSparse = 2, kProgress = 3 };
+class PartWriter {
+ public:
+  explicit PartWriter(const std::string& path) : file_(path) {}
+  void write(Section section, std::string_view content);
+  void finish();  // on disk when it returns
+
+ private:
+  FileWriter file_;
+};
+void write_tables(PartWriter& file, TableService& tables);
+
+// Takes the sections of a part apart: visit(tag, content). Untrusted.
+using VisitSection = std::function<void(Section section, std::string_view content)>;
+void read_part(const std::string& path, const VisitSection& visit);
+// How many values of dense blocks were taken.
+uint64_t parse_section(TableService& tables, int server, Section section, std::string_view content,
+                       std::string_view path);
+
+}  // namespace fleetx::ps

@@ -1,0 +1,78 @@
+// The rows of a sparse table that one server holds. A row is one record: value, then states. Ids
+// are spread over shards by a hash; a thread takes a shard for all ids of a request that fall into
+// it, so there is no lock per row, and threads work on different shards. Thread-safe.
+//
+// A request goes through its ids in small groups: while the rows of one group are copied or
+// updated, those of the next are being fetched from memory, and so are the index's buckets of the
+// group after it. Without that every id waits twice for memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "fleetx/ps/job_spec.h"
+#include "fleetx/ps/row_memory.h"
+
+namespace fleetx::ps {
+
+class SparseTable {
+ public:
+  // threads: that will use the table at the same time.
+  explicit SparseTable(const SparseSpec& spec, int threads = 1);
+  ~SparseTable();
+  SparseTable(const SparseTable&) = delete;
+  SparseTable& operator=(const SparseTable&) = delete;
+
+  int64_t dim() const { return dim_; }
+  int64_t record_floats() const { return record_floats_; }
+  int64_t rows() const;
+  int64_t bytes() const;  // index included
+
+  // rows: ids.size() x dim. Ids may repeat.
+  void pull(std::span<const uint64_t> ids, float* rows, Absent absent = Absent::kMake);
+  // Each id once. A push is a step: the rule's scalars advance after it.
+  void push(std::span<const uint64_t> ids, const float* gradients, float lr);
+
+  // Every row, shard by shard; requests for other shards go on meanwhile.
+  void for_each(const std::function<void(uint64_t id, std::span<const float> record)>& visit);
+  // Gives a row this record, and makes it if there is none; for loading.
+  void put(uint64_t id, std::span<const float> record);
+  // Drops the rows that `keep` does not want and frees their memory; how many.
+  int64_t drop(const std::function<bool(uint64_t id, std::span<const float> record)>& keep);
+
+  std::vector<float> scalars() const;
+  void set_scalars(std::span<const float> scalars);
+
+ private:
+  struct Shard;
+  class Taken;
+  struct Group;
+
+  Shard& shard_of(uint64_t hash) const;
+  bool admits(uint64_t id) const;
+  uint32_t make(Shard& shard, uint64_t id, uint64_t hash);
+  template <class Find, class Use>
+  void in_groups(std::span<const uint64_t> ids, std::span<const uint32_t> order, const Find& find,
+                 const Use& use);
+  template <class Body>
+  void by_shards(std::span<const uint64_t> ids, const Body& body);
+  void push_rows(std::span<const uint64_t> ids, std::span<const uint32_t> order,
+                 const float* gradients, float lr, std::span<const float> scalars);
+
+  const SparseSpec spec_;
+  const uint64_t hash_;  // of the name
+  const int threads_;
+  int64_t dim_, record_floats_;
+  std::vector<float> first_states_;
+  std::unique_ptr<ChunkPool> pool_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  int shard_shift_ = 0;
+  mutable std::mutex scalars_mutex_;
+  std::vector<float> scalars_;
+};
+
+}  // namespace fleetx::ps

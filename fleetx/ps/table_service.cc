@@ -1,0 +1,396 @@
+#include "fleetx/ps/table_service.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fleetx/base/simd.h"
+#include "fleetx/ps/id_batch.h"
+
+namespace fleetx::ps {
+
+using wire::Header;
+using wire::Kind;
+
+namespace {
+
+constexpr uint64_t kMaxIds = uint64_t{1} << 28;  // of one request
+// Steps that a worker may be ahead of the slowest one; its pushes are kept until then.
+constexpr size_t kMaxPending = 64;
+
+void add(float* sum, const float* x, int64_t n) {
+  vectorized([=] {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) sum[i] += x[i];
+  });
+}
+
+void scale(float* x, float factor, int64_t n) {
+  vectorized([=] {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) x[i] *= factor;
+  });
+}
+
+}  // namespace
+
+void reply(Peer& peer, const Header& request, Payload payload, uint64_t count) {
+  const Header header{
+      .kind = Kind::kReply, .request = request.request, .count = count, .bytes = payload.size()};
+  peer.send(header, std::move(payload));
+}
+
+void refuse(Peer& peer, const Header& request, Error::Kind kind, const std::string& why) {
+  Payload payload;
+  payload.assign(why);
+  const Header header{.kind = Kind::kRefused,
+                      .request = request.request,
+                      .count = static_cast<uint64_t>(kind),
+                      .bytes = payload.size()};
+  peer.send(header, std::move(payload));
+}
+
+TableService::TableService(const JobSpec& job, int server, int threads, PayloadPool& pool)
+    : job_(job), pool_(pool) {
+  const auto blocks = job.blocks();
+  for (size_t t = 0; t < job.dense.size(); ++t)
+    dense_.push_back(std::make_unique<Dense>(job.dense[t], blocks[t], server));
+  for (const SparseSpec& spec : job.sparse)
+    sparse_.push_back(std::make_unique<SparseTable>(spec, threads));
+  const auto workers = static_cast<size_t>(job.workers);
+  for (size_t t = 0; t < dense_.size() + sparse_.size(); ++t) {
+    states_.push_back(std::make_unique<State>());
+    states_.back()->pending.resize(workers);
+    states_.back()->pushed.resize(workers);
+  }
+  left_.resize(workers);
+  lost_.resize(workers);
+}
+
+bool TableService::is_dense(const Header& h) const {
+  return h.kind == Kind::kPullDense || h.kind == Kind::kPushDense || h.kind == Kind::kSetDense;
+}
+
+TableService::State& TableService::state_of(const Header& h) {
+  return *states_[h.table + (is_dense(h) ? 0 : dense_.size())];
+}
+
+uint64_t TableService::payload_bytes(const Header& h) const {
+  const size_t tables = is_dense(h) ? dense_.size() : sparse_.size();
+  check_arg(h.table < tables, to_string(h.kind), ": there is no table ", h.table, " but ", tables);
+  if (h.kind == Kind::kPullDense) return 0;
+  if (is_dense(h)) return static_cast<uint64_t>(dense_[h.table]->values.size()) * sizeof(float);
+  check_arg(h.count <= kMaxIds, to_string(h.kind), ": ", h.count, " ids; at most ", kMaxIds);
+  const auto row = static_cast<uint64_t>(sparse_[h.table]->dim()) * sizeof(float);
+  return h.count * (sizeof(uint64_t) + (h.kind == Kind::kPushSparse ? row : 0));
+}
+
+// --- pulls ---------------------------------------------------------------------------------------
+
+// With the state's lock.
+bool TableService::ready(const Header& h, const State& state) const {
+  if (h.kind == Kind::kPullDense) {
+    const Dense& table = *dense_[h.table];
+    const std::scoped_lock lock(table.mutex);
+    if (!table.values.is_set() && table.values.size() > 0) return false;
+  }
+  if (h.wait == 0) return true;
+  if (job_.mode == Mode::kSync) return state.applied >= h.wait;
+  const std::scoped_lock lock(members_mutex_);
+  for (size_t w = 0; w < left_.size(); ++w)
+    if (!left_[w] && lost_[w].empty() && state.pushed[w] < h.wait) return false;
+  return true;
+}
+
+void TableService::pull(Request request, const Payload& ids) {
+  State& state = state_of(request.header);
+  {
+    const std::scoped_lock lock(state.mutex);
+    if (!ready(request.header, state)) {
+      std::string lost;
+      if (job_.mode == Mode::kSync) {
+        const std::scoped_lock members(members_mutex_);
+        for (const std::string& why : lost_)
+          if (!why.empty()) lost = why;
+      }
+      if (!lost.empty()) return refuse(*request.peer, request.header, Error::Kind::kComm, lost);
+      Payload kept;
+      kept.assign(ids.text());
+      state.waiting.push_back({std::move(request), std::move(kept)});
+      return;
+    }
+  }
+  answer_pull(request, ids);
+}
+
+void TableService::answer_pull(const Request& request, const Payload& ids) {
+  const Header& h = request.header;
+  State& state = state_of(h);
+  if (h.kind == Kind::kPullDense) {
+    Dense& table = *dense_[h.table];
+    const auto n = static_cast<size_t>(table.values.size());
+    Payload values = pool_.take(n * sizeof(float));
+    {
+      const std::scoped_lock lock(table.mutex);
+      table.values.pull({values.floats(), n});
+    }
+    state.pulled_items += static_cast<int64_t>(n);
+    return reply(*request.peer, h, std::move(values));
+  }
+  SparseTable& table = *sparse_[h.table];
+  Payload rows = pool_.take(h.count * static_cast<size_t>(table.dim()) * sizeof(float));
+  table.pull(ids.ids(h.count), rows.floats(),
+             (h.flags & wire::kDoNotMake) != 0 ? Absent::kZero : Absent::kMake);
+  state.pulled_items += static_cast<int64_t>(h.count);
+  reply(*request.peer, h, std::move(rows));
+}
+
+void TableService::answer_ready(State& state) {
+  std::vector<Waiting> now;
+  {
+    const std::scoped_lock lock(state.mutex);
+    const auto first =
+        std::stable_partition(state.waiting.begin(), state.waiting.end(),
+                              [&](const Waiting& w) { return !ready(w.request.header, state); });
+    std::move(first, state.waiting.end(), std::back_inserter(now));
+    state.waiting.erase(first, state.waiting.end());
+  }
+  for (const Waiting& w : now) answer_pull(w.request, w.ids);
+}
+
+void TableService::answer_waiting() {
+  for (const auto& state : states_) answer_ready(*state);
+}
+
+// --- pushes --------------------------------------------------------------------------------------
+
+void TableService::set_dense(const Request& request, const Payload& values) {
+  Dense& table = *dense_[request.header.table];
+  {
+    const std::scoped_lock lock(table.mutex);
+    if (!table.values.is_set())
+      table.values.set({values.floats(), static_cast<size_t>(table.values.size())});
+  }
+  reply(*request.peer, request.header);
+  answer_ready(state_of(request.header));
+}
+
+void TableService::apply(const Header& h, const Payload& payload) {
+  if (h.kind == Kind::kPushDense) {
+    Dense& table = *dense_[h.table];
+    const std::scoped_lock lock(table.mutex);
+    table.values.push({payload.floats(), static_cast<size_t>(table.values.size())}, h.lr);
+  } else {
+    sparse_[h.table]->push(payload.ids(h.count), payload.floats(h.count * sizeof(uint64_t)), h.lr);
+  }
+}
+
+void TableService::push(const Request& request, Payload payload) {
+  const Header& h = request.header;
+  State& state = state_of(h);
+  const auto worker = static_cast<size_t>(request.worker);
+  state.pushed_items +=
+      static_cast<int64_t>(is_dense(h) ? payload.size() / sizeof(float) : h.count);
+  if (job_.mode == Mode::kAsync) {
+    apply(h, payload);
+    pool_.give_back(std::move(payload));
+    {
+      const std::scoped_lock lock(state.mutex);
+      ++state.pushed[worker];
+      ++state.applied;
+    }
+    reply(*request.peer, h);
+    if (job_.staleness >= 0) answer_ready(state);
+    return;
+  }
+  {
+    const std::scoped_lock lock(state.mutex);
+    if (state.pending[worker].size() >= kMaxPending)
+      return refuse(*request.peer, h, Error::Kind::kInvalidArgument,
+                    str("worker ", worker, " has pushed table '", h.table, "' ", kMaxPending,
+                        " times more than another worker; in sync mode every worker pushes every "
+                        "table once per step"));
+    state.pending[worker].push_back({h, std::move(payload)});
+    ++state.pushed[worker];
+  }
+  reply(*request.peer, h);
+  apply_steps(state);
+}
+
+// Applies all steps for which every worker that has not left has pushed.
+void TableService::apply_steps(State& state) {
+  {
+    const std::scoped_lock lock(state.mutex);
+    for (;;) {
+      std::vector<Push> step;
+      {
+        const std::scoped_lock members(members_mutex_);
+        bool complete = true;
+        for (size_t w = 0; w < state.pending.size(); ++w)
+          complete = complete && (left_[w] || !state.pending[w].empty());
+        if (!complete) break;
+      }
+      for (std::deque<Push>& pending : state.pending) {
+        if (pending.empty()) continue;
+        step.push_back(std::move(pending.front()));
+        pending.pop_front();
+      }
+      if (step.empty()) break;
+      if (step.front().header.kind == Kind::kPushDense)
+        apply_dense_step(std::move(step));
+      else
+        apply_sparse_step(std::move(step));
+      ++state.applied;
+    }
+  }
+  answer_ready(state);
+}
+
+// The sums go in the order of workers, whoever came first: the same bits in every run.
+void TableService::apply_dense_step(std::vector<Push> step) {
+  const auto n = static_cast<int64_t>(step.front().payload.size() / sizeof(float));
+  float* const sum = step.front().payload.floats();
+  for (size_t w = 1; w < step.size(); ++w) add(sum, step[w].payload.floats(), n);
+  if (step.size() > 1) scale(sum, 1.0f / static_cast<float>(step.size()), n);
+  apply(step.front().header, step.front().payload);
+  for (Push& push : step) pool_.give_back(std::move(push.payload));
+}
+
+void TableService::apply_sparse_step(std::vector<Push> step) {
+  if (step.size() == 1) {
+    apply(step.front().header, step.front().payload);
+    return pool_.give_back(std::move(step.front().payload));
+  }
+  SparseTable& table = *sparse_[step.front().header.table];
+  std::vector<int64_t> ids;
+  for (const Push& push : step)
+    for (const uint64_t id : push.payload.ids(push.header.count))
+      ids.push_back(static_cast<int64_t>(id));
+  const IdBatch batch(ids, 1);
+  const int64_t dim = table.dim();
+  const auto n = static_cast<int64_t>(batch.unique().size()) * dim;
+  Payload sum = pool_.take(static_cast<size_t>(n) * sizeof(float));
+  std::fill_n(sum.floats(), n, 0.0f);
+  size_t at = 0;
+  for (const Push& push : step) {
+    const float* row = push.payload.floats(push.header.count * sizeof(uint64_t));
+    for (uint64_t i = 0; i < push.header.count; ++i, ++at, row += dim)
+      add(sum.floats() + int64_t{batch.places()[at]} * dim, row, dim);
+  }
+  scale(sum.floats(), 1.0f / static_cast<float>(step.size()), n);
+  table.push(batch.unique(), sum.floats(), step.front().header.lr);
+  pool_.give_back(std::move(sum));
+  for (Push& push : step) pool_.give_back(std::move(push.payload));
+}
+
+// --- members -------------------------------------------------------------------------------------
+
+void TableService::leave(int worker) {
+  {
+    const std::scoped_lock lock(members_mutex_);
+    left_[static_cast<size_t>(worker)] = true;
+    lost_[static_cast<size_t>(worker)].clear();
+  }
+  for (const auto& state : states_) apply_steps(*state);
+}
+
+void TableService::lose(int worker, const std::string& why) {
+  {
+    const std::scoped_lock lock(members_mutex_);
+    lost_[static_cast<size_t>(worker)] = why;
+    if (why.empty()) left_[static_cast<size_t>(worker)] = false;
+  }
+  if (why.empty()) return;
+  if (job_.mode == Mode::kAsync) return answer_waiting();
+  for (const auto& state : states_) {
+    std::vector<Waiting> refused;
+    {
+      const std::scoped_lock lock(state->mutex);
+      refused.swap(state->waiting);
+    }
+    for (const Waiting& w : refused)
+      refuse(*w.request.peer, w.request.header, Error::Kind::kComm, why);
+  }
+}
+
+std::vector<uint64_t> TableService::pushes_of(int worker) const {
+  std::vector<uint64_t> pushes;
+  for (const auto& state : states_) {
+    const std::scoped_lock lock(state->mutex);
+    pushes.push_back(state->pushed[static_cast<size_t>(worker)]);
+  }
+  return pushes;
+}
+
+// --- going on from a snapshot --------------------------------------------------------------------
+
+bool TableService::has_values() const {
+  return std::ranges::all_of(dense_, [](const auto& table) {
+    const std::scoped_lock lock(table->mutex);
+    return table->values.is_set();
+  });
+}
+
+std::vector<TableProgress> TableService::progress() const {
+  std::vector<TableProgress> all;
+  for (const auto& state : states_) {
+    const std::scoped_lock lock(state->mutex);
+    all.push_back({state->applied, state->pushed});
+  }
+  return all;
+}
+
+void TableService::restore(const std::vector<TableProgress>& progress) {
+  for (size_t t = 0; t < states_.size(); ++t) {
+    const std::scoped_lock lock(states_[t]->mutex);
+    states_[t]->applied = progress[t].applied;
+    states_[t]->pushed = progress[t].pushed;
+  }
+}
+
+std::string TableService::confirm(int worker, const std::vector<uint64_t>& pushes) {
+  std::string lost;
+  for (size_t t = 0; t < std::min(states_.size(), pushes.size()); ++t) {
+    const std::scoped_lock lock(states_[t]->mutex);
+    uint64_t& own = states_[t]->pushed[static_cast<size_t>(worker)];
+    if (own >= pushes[t]) continue;
+    const std::string& name =
+        t < dense_.size() ? job_.dense[t].name : job_.sparse[t - dense_.size()].name;
+    lost += str(lost.empty() ? "" : ", ", name, " ", pushes[t] - own);
+    own = pushes[t];
+  }
+  return lost;
+}
+
+int64_t TableService::shrink(float threshold) {
+  int64_t dropped = 0;
+  for (const auto& table : sparse_) {
+    const auto dim = static_cast<size_t>(table->dim());
+    dropped += table->drop([&](uint64_t, std::span<const float> record) {
+      return std::ranges::any_of(record.first(dim),
+                                 [&](float x) { return std::abs(x) > threshold; });
+    });
+  }
+  return dropped;
+}
+
+std::vector<TableStats> TableService::stats() const {
+  std::vector<TableStats> all;
+  const auto add_table = [&](const std::string& name, int64_t rows, int64_t bytes) {
+    const State& state = *states_[all.size()];
+    const std::scoped_lock lock(state.mutex);
+    all.push_back({.name = name,
+                   .rows = rows,
+                   .bytes = bytes,
+                   .version = static_cast<int64_t>(state.applied),
+                   .pulled = state.pulled_items,
+                   .pushed = state.pushed_items,
+                   .waiting = static_cast<int64_t>(state.waiting.size())});
+  };
+  for (const auto& table : dense_)
+    add_table(table->spec.name, table->values.size(), table->values.bytes());
+  for (size_t t = 0; t < sparse_.size(); ++t)
+    add_table(job_.sparse[t].name, sparse_[t]->rows(), sparse_[t]->bytes());
+  return all;
+}
+
+}  // namespace fleetx::ps

@@ -1,0 +1,126 @@
+// The tables of a server, and what pulls and pushes of several workers do to them: which pull has
+// to wait for whom, and how the pushes of a step become one. Knows no sockets: answers go to a
+// Peer. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fleetx/ps/dense_table.h"
+#include "fleetx/ps/payload.h"
+#include "fleetx/ps/sparse_table.h"
+#include "fleetx/ps/stats.h"
+#include "fleetx/ps/wire.h"
+
+namespace fleetx::ps {
+
+// Who asked. send() may be called from any thread, and drops what a peer that is gone should get.
+class Peer {
+ public:
+  virtual ~Peer() = default;
+  virtual void send(wire::Header header, Payload payload) = 0;
+};
+using PeerPtr = std::shared_ptr<Peer>;
+
+void reply(Peer& peer, const wire::Header& request, Payload payload = {}, uint64_t count = 0);
+void refuse(Peer& peer, const wire::Header& request, Error::Kind kind, const std::string& why);
+
+struct Request {
+  PeerPtr peer;
+  wire::Header header;
+  int worker = 0;
+};
+
+// How far a table is.
+struct TableProgress {
+  uint64_t applied = 0;            // sync: steps; async: pushes
+  std::vector<uint64_t> pushed{};  // by each worker
+};
+
+class TableService {
+ public:
+  TableService(const JobSpec& job, int server, int threads, PayloadPool& pool);
+
+  // The size that the payload of this request must have; kInvalidArgument for a table that does not
+  // exist, or a count that no worker sends.
+  uint64_t payload_bytes(const wire::Header& header) const;
+
+  void pull(Request request, const Payload& ids);
+  void push(const Request& request,
+            Payload payload);  // replies when it is applied, or kept for its step
+  void set_dense(const Request& request, const Payload& values);
+
+  // A worker has left: no step waits for it. Or is lost: `why` says how; "" : it is (back) here.
+  void leave(int worker);
+  void lose(int worker, const std::string& why);
+  // A worker was started again and counts its pushes from here on; what is needed for its welcome.
+  std::vector<uint64_t> pushes_of(int worker) const;
+
+  // For a server that goes on from a snapshot. confirm(): a worker knows of this many pushes of
+  // each table; those that the snapshot does not have are lost. Says which: "w 3, rows 2".
+  bool has_values() const;  // all dense tables have
+  std::vector<TableProgress> progress() const;
+  void restore(const std::vector<TableProgress>& progress);
+  std::string confirm(int worker, const std::vector<uint64_t>& pushes);
+
+  int64_t shrink(float threshold);
+  std::vector<TableStats> stats() const;
+
+  struct Dense {
+    Dense(const DenseSpec& s, const std::vector<Block>& blocks, int server)
+        : spec(s), values(s, blocks, server) {}
+    const DenseSpec& spec;
+    mutable std::mutex mutex;  // of the values
+    DenseTable values;
+  };
+  std::vector<std::unique_ptr<Dense>>& dense() { return dense_; }
+  std::vector<std::unique_ptr<SparseTable>>& sparse() { return sparse_; }
+  const JobSpec& job() const { return job_; }
+  // After a load: pulls that waited for first values are answered.
+  void answer_waiting();
+
+ private:
+  struct Push {
+    wire::Header header;
+    Payload payload;
+  };
+  struct Waiting {
+    Request request;
+    Payload ids;
+  };
+  // What is common to both kinds of tables.
+  struct State {
+    mutable std::mutex mutex;
+    std::vector<std::deque<Push>> pending;  // sync: of each worker, not yet applied
+    std::vector<uint64_t> pushed;           // by each worker
+    uint64_t applied = 0;                   // sync: steps; async: pushes
+    std::vector<Waiting> waiting;
+    std::atomic<int64_t> pulled_items{0}, pushed_items{0};
+  };
+
+  State& state_of(const wire::Header& header);
+  bool is_dense(const wire::Header& h) const;
+  bool ready(const wire::Header& header, const State& state) const;
+  void answer_pull(const Request& request, const Payload& ids);
+  void answer_ready(State& state);
+  void apply_steps(State& state);
+  void apply(const wire::Header& header, const Payload& payload);
+  void apply_dense_step(std::vector<Push> step);
+  void apply_sparse_step(std::vector<Push> step);
+
+  const JobSpec& job_;
+  PayloadPool& pool_;
+  std::vector<std::unique_ptr<Dense>> dense_;
+  std::vector<std::unique_ptr<SparseTable>> sparse_;
+  std::vector<std::unique_ptr<State>> states_;  // dense tables first
+
+  mutable std::mutex members_mutex_;
+  std::vector<bool> left_;
+  std::vector<std::string> lost_;  // of each worker: how; "": it is not
+};
+
+}  // namespace fleetx::ps

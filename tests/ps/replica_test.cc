@@ -1,0 +1,149 @@
+// Servers with copies: one dies, workers go on with its copy, and nothing is lost.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "tests/ps/job.h"
+#include "tests/ps/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace fleetx::ps {
+namespace {
+
+constexpr int kWorkers = 2, kSteps = 120, kIds = 15;
+
+// Two servers as processes, each with the copy of the other.
+struct Chain {
+  explicit Chain(const std::string& mode) : mode(mode) {
+    for (size_t s = 0; s < 2; ++s)
+      servers[s] = std::make_unique<Process>(
+          std::vector<std::string>{"server", std::to_string(s), endpoints[s], mode,
+                                   std::to_string(kWorkers), "2", "-",
+                                   "copied_by:" + endpoints[1 - s]},
+          folder / ("log" + std::to_string(s)));
+  }
+  JobSpec job() const {
+    return small_job(kWorkers, 2, mode == "sync" ? Mode::kSync : Mode::kAsync, add_rule());
+  }
+  ClientOptions client(int worker) const {
+    return {.job = job(),
+            .worker = worker,
+            .servers = endpoints,
+            .secret = "s3cret",
+            .connect_timeout = std::chrono::seconds(20)};
+  }
+  const std::string mode;
+  testing::TempDir folder;
+  std::vector<std::string> endpoints = free_endpoints(2);
+  std::unique_ptr<Process> servers[2];
+};
+
+struct Result {
+  std::vector<float> values;
+  double longest = 0;  // step, in seconds
+};
+
+// What a worker pushes depends on the step, the worker and what it has pulled.
+Result train(Client& client, const JobSpec& job, const std::function<void(int step)>& at) {
+  Values values(job.dense[0]);
+  if (client.worker() == 0) client.set_dense(0, values.const_pointers()).wait();
+  std::vector<int64_t> all(kIds);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i) * 77;
+  const auto ids = std::make_shared<const IdBatch>(all, job.servers);
+  std::vector<float> rows(3 * kIds);
+  Result result;
+  for (int step = 0; step < kSteps; ++step) {
+    at(step);
+    const double begin = now();
+    client.pull_dense(0, values.pointers()).wait();
+    client.pull_sparse(0, ids, rows.data()).wait();
+    const float factor = -0.01f * static_cast<float>(1 + (step + client.worker()) % 3);
+    for (auto& p : values.params)
+      for (float& x : p) x *= factor;
+    for (float& x : rows) x *= factor;
+    client.push_dense(0, values.const_pointers(), 0).wait();
+    client.push_sparse(0, ids, rows.data(), 0).wait();
+    result.longest = std::max(result.longest, now() - begin);
+  }
+  client.flush();
+  client.barrier();
+  client.pull_dense(0, values.pointers()).wait();
+  client.pull_sparse(0, ids, rows.data()).wait();
+  for (const auto& p : values.params) result.values.insert(result.values.end(), p.begin(), p.end());
+  result.values.insert(result.values.end(), rows.begin(), rows.end());
+  return result;
+}
+
+// The result of worker 0. A signal goes to a server at a step of worker 0; 0: none.
+Result run(const std::string& mode, int number, size_t victim, int when) {
+  Chain chain(mode);
+  const JobSpec job = chain.job();
+  Result first;
+  {
+    Client a(chain.client(0)), b(chain.client(1));
+    std::thread other([&] {
+      train(b, job, [](int) {});
+      b.goodbye();
+    });
+    first = train(a, job, [&](int step) {
+      if (number != 0 && step == when) chain.servers[victim]->signal(number);
+    });
+    a.goodbye();
+    other.join();
+  }
+  const auto log = [&](size_t s) { return chain.servers[s]->output(); };
+  if (number != 0) {
+    EXPECT_NE(log(1 - victim).find("takes its place"), std::string::npos) << log(1 - victim);
+    chain.servers[victim]->signal(SIGKILL);
+    chain.servers[victim]->wait();
+    EXPECT_EQ(chain.servers[1 - victim]->wait(), 0) << log(1 - victim);
+  } else {
+    for (size_t s = 0; s < 2; ++s) EXPECT_EQ(chain.servers[s]->wait(), 0) << log(s);
+  }
+  return first;
+}
+
+TEST(Replica, SyncGoesOnBitForBitWithTheCopy) {
+  const Result whole = run("sync", 0, 0, 0);
+  ASSERT_FALSE(whole.values.empty());
+  for (const int number : {SIGKILL, SIGSTOP})
+    for (const size_t victim : {size_t{0}, size_t{1}}) {
+      const Result broken = run("sync", number, victim, number == SIGKILL ? 40 : 70);
+      EXPECT_EQ(broken.values, whole.values) << "server " << victim << ", signal " << number;
+      EXPECT_LT(broken.longest, 5) << "server " << victim << ", signal " << number;
+    }
+}
+
+// Every push arrives once, also where the server had passed it on but not confirmed it.
+TEST(Replica, AsyncLosesNothing) {
+  for (const size_t victim : {size_t{0}, size_t{1}}) {
+    Chain chain("async");
+    const JobSpec job = chain.job();
+    Values zeros(job.dense[0]), ones(job.dense[0]);
+    for (auto& p : zeros.params) std::ranges::fill(p, 0.0f);
+    for (auto& p : ones.params) std::ranges::fill(p, 1.0f);
+    std::vector<std::thread> threads;
+    std::atomic<int> pushed{0};
+    Client a(chain.client(0)), b(chain.client(1));
+    a.set_dense(0, zeros.const_pointers()).wait();
+    for (Client* client : {&a, &b})
+      threads.emplace_back([&, client] {
+        for (int i = 0; i < 500; ++i, ++pushed) client->push_dense(0, ones.const_pointers(), 0);
+        client->flush();
+      });
+    while (pushed < 300) std::this_thread::yield();
+    chain.servers[victim]->signal(SIGKILL);
+    for (std::thread& thread : threads) thread.join();
+    a.pull_dense(0, zeros.pointers()).wait();
+    for (const auto& p : zeros.params)
+      for (const float x : p) EXPECT_EQ(x, 1000) << chain.servers[1 - victim]->output();
+    a.goodbye();
+    b.goodbye();
+    EXPECT_EQ(chain.servers[1 - victim]->wait(), 0) << chain.servers[1 - victim]->output();
+  }
+}
+
+}  // namespace
+}  // namespace fleetx::ps

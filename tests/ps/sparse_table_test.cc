@@ -1,0 +1,195 @@
+#include "fleetx/ps/sparse_table.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <thread>
+
+#include "fleetx/base/rng.h"
+#include "fleetx/ps/id_batch.h"
+#include "fleetx/ps/row_index.h"
+#include "tests/ps/job.h"
+
+namespace fleetx::ps {
+namespace {
+
+SparseSpec spec_of(int64_t dim, UpdateRulePtr rule) {
+  return {.name = "t",
+          .dim = dim,
+          .rule = std::move(rule),
+          .initializer = {.kind = Initializer::Kind::kNormal, .a = 0, .b = 1, .seed = 5}};
+}
+
+TEST(RowIndex, FindsAllIdsWhileItGrows) {
+  RowIndex index;
+  for (uint32_t i = 0; i < 50'000; ++i) {
+    const uint64_t id = i % 3 == 0 ? i : mix(i, 1);  // 0 is an id as any other
+    ASSERT_EQ(index.find(id, hash_id(id)), RowIndex::kNone);
+    index.insert(id, hash_id(id), i);
+  }
+  EXPECT_EQ(index.size(), 50'000u);
+  EXPECT_LT(index.bytes(), 50'000u * 16);
+  for (uint32_t i = 0; i < 50'000; ++i) {
+    const uint64_t id = i % 3 == 0 ? i : mix(i, 1);
+    ASSERT_EQ(index.find(id, hash_id(id)), i);
+  }
+  EXPECT_EQ(index.find(UINT64_MAX, hash_id(UINT64_MAX)), RowIndex::kNone);
+}
+
+// Against the plain definition, with repeated ids, groups that are not full, and all dimensions
+// that have code of their own.
+TEST(SparseTable, PullsAndPushesAsTheDefinition) {
+  for (const int64_t dim : {1, 3, 4, 8, 9, 10, 16, 32, 64, 70}) {
+    const SparseSpec spec = spec_of(dim, counting());
+    for (const int threads : {1, 4}) {
+      SparseTable table(spec, threads);
+      std::map<uint64_t, std::vector<float>> expected;
+      const auto row_of = [&](uint64_t id) -> std::vector<float>& {
+        auto [it, is_new] = expected.try_emplace(id);
+        if (is_new) {
+          it->second.resize(static_cast<size_t>(dim));
+          spec.initializer.fill(stable_hash("t"), id, it->second);
+        }
+        return it->second;
+      };
+      for (uint64_t step = 0; step < 5; ++step) {
+        std::vector<uint64_t> ids;
+        for (uint64_t i = 0; i < 77 + step; ++i) ids.push_back(mix(step, i) % 200);
+        std::vector<float> rows(ids.size() * static_cast<size_t>(dim));
+        table.pull(ids, rows.data());
+        for (size_t i = 0; i < ids.size(); ++i)
+          for (int64_t k = 0; k < dim; ++k)
+            ASSERT_EQ(rows[i * static_cast<size_t>(dim) + static_cast<size_t>(k)],
+                      row_of(ids[i])[static_cast<size_t>(k)]);
+        std::vector<int64_t> given(ids.begin(), ids.end());
+        const IdBatch batch(given, 1);
+        std::vector<float> gradients(batch.unique().size() * static_cast<size_t>(dim));
+        for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = static_cast<float>(i % 13) - 6;
+        table.push(batch.unique(), gradients.data(), 0.125f);
+        for (size_t u = 0; u < batch.unique().size(); ++u)
+          for (int64_t k = 0; k < dim; ++k)
+            row_of(batch.unique()[u])[static_cast<size_t>(k)] -=
+                0.125f * gradients[u * static_cast<size_t>(dim) + static_cast<size_t>(k)] *
+                static_cast<float>(step + 1);
+      }
+      EXPECT_EQ(table.rows(), static_cast<int64_t>(expected.size()));
+      EXPECT_EQ(table.scalars(), std::vector<float>{6});
+    }
+  }
+}
+
+TEST(SparseTable, FirstValuesDependOnSeedTableAndIdOnly) {
+  SparseTable a(spec_of(4, sgd())), b(spec_of(4, momentum()), 2);
+  const std::vector<uint64_t> forth{1, 2, 3}, back{3, 2, 1};
+  std::vector<float> x(12), y(12);
+  a.pull(forth, x.data());
+  b.pull(back, y.data());
+  for (size_t k = 0; k < 4; ++k) {
+    EXPECT_EQ(x[k], y[8 + k]);
+    EXPECT_EQ(x[4 + k], y[4 + k]);
+    EXPECT_NE(x[k], x[4 + k]);
+  }
+  SparseSpec other = spec_of(4, sgd());
+  other.name = "u";
+  SparseTable c(other);
+  c.pull(forth, y.data());
+  EXPECT_NE(x[0], y[0]);
+}
+
+TEST(SparseTable, InferenceMakesNoRows) {
+  SparseTable table(spec_of(2, sgd()));
+  const std::vector<uint64_t> ids{7, 8};
+  std::vector<float> rows(4, 1);
+  table.pull(ids, rows.data(), Absent::kZero);
+  EXPECT_EQ(rows, std::vector<float>(4, 0));
+  EXPECT_EQ(table.rows(), 0);
+}
+
+TEST(SparseTable, AdmitsIdsByCount) {
+  SparseSpec spec = spec_of(2, sgd());
+  spec.min_count = 3;
+  SparseTable table(spec);
+  const std::vector<uint64_t> ids{7};
+  const std::vector<float> gradient{1, 1};
+  std::vector<float> row(2, 1), first(2);
+  for (int push = 0; push < 3; ++push) {
+    table.pull(ids, row.data());
+    EXPECT_EQ(row, std::vector<float>(2, 0)) << push;
+    EXPECT_EQ(table.rows(), 0);
+    table.push(ids, gradient.data(), 0.5f);
+  }
+  EXPECT_EQ(table.rows(), 1);
+  table.pull(ids, row.data());
+  spec.initializer.fill(stable_hash("t"), 7, first);
+  EXPECT_EQ(row[0], first[0] - 0.5f);
+}
+
+TEST(SparseTable, AdmitsIdsByProbability) {
+  SparseSpec spec = spec_of(1, sgd());
+  spec.probability = 0.25;
+  SparseTable table(spec);
+  std::vector<uint64_t> ids(10'000);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = i;
+  std::vector<float> rows(ids.size());
+  for (int time = 0; time < 3; ++time) table.pull(ids, rows.data());  // the same ids every time
+  EXPECT_NEAR(static_cast<double>(table.rows()), 2500, 150);
+}
+
+TEST(SparseTable, DropsRows) {
+  SparseTable table(spec_of(2, sgd()));
+  std::vector<uint64_t> ids(1000);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = i;
+  std::vector<float> before(2000), after(2000);
+  table.pull(ids, before.data());
+  EXPECT_EQ(table.drop([](uint64_t id, std::span<const float>) { return id % 2 == 0; }), 500);
+  EXPECT_EQ(table.rows(), 500);
+  table.pull(ids, after.data(), Absent::kZero);
+  for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(after[2 * i], i % 2 == 0 ? before[2 * i] : 0);
+}
+
+// Every addition must arrive: threads share shards, rows and the growing index.
+TEST(SparseTable, ThreadsLoseNothing) {
+  SparseSpec spec = spec_of(4, add_rule());
+  spec.initializer = {};
+  constexpr int kThreads = 4, kPushes = 200;
+  SparseTable table(spec, kThreads);
+  std::vector<std::thread> team;
+  for (int t = 0; t < kThreads; ++t)
+    team.emplace_back([&, t] {
+      std::vector<uint64_t> ids(100);
+      const std::vector<float> ones(400, 1);
+      for (int p = 0; p < kPushes; ++p) {
+        for (size_t i = 0; i < ids.size(); ++i)
+          ids[i] = (i + static_cast<size_t>(p * (t + 1))) % 5000;
+        table.push(ids, ones.data(), 0);
+      }
+    });
+  for (std::thread& thread : team) thread.join();
+  double sum = 0;
+  table.for_each([&](uint64_t, std::span<const float> record) { sum += record[0]; });
+  EXPECT_EQ(sum, kThreads * kPushes * 100.0);
+}
+
+TEST(SparseTable, MemoryPerRow) {
+  SparseTable table(spec_of(16, sgd()));
+  std::vector<uint64_t> ids(200'000);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = mix(3, i);
+  std::vector<float> rows(ids.size() * 16);
+  table.pull(ids, rows.data());
+  EXPECT_LE(static_cast<double>(table.bytes()), 1.25 * 64 * static_cast<double>(table.rows()));
+}
+
+TEST(IdBatch, GroupsByServer) {
+  const std::vector<int64_t> ids{5, 3, 5, -1, 4, 3, 8};
+  const IdBatch batch(ids, 3);
+  ASSERT_EQ(batch.unique().size(), 5u);
+  for (size_t i = 0; i < ids.size(); ++i)
+    EXPECT_EQ(static_cast<int64_t>(batch.unique()[batch.places()[i]]), ids[i]);
+  for (int s = 0; s < 3; ++s)
+    for (size_t u = batch.begin(s); u < batch.begin(s + 1); ++u)
+      EXPECT_EQ(server_of(batch.unique()[u], 3), s);
+  EXPECT_EQ(IdBatch({}, 2).unique().size(), 0u);
+}
+
+}  // namespace
+}  // namespace fleetx::ps
