@@ -1,93 +1,88 @@
 #include "fleetx/data/multi_slot.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "fleetx/data/numbers.h"
 
 namespace fleetx::data {
 namespace {
 
-// Reads the numbers of one line.
-class Line {
- public:
-  explicit Line(std::string_view text) : text_(text), at_(text.data()) {}
+inline const char* read_number(const char* at, int64_t& value) { return read_int(at, value); }
+inline const char* read_number(const char* at, float& value) { return read_float(at, value); }
 
-  bool ended() {
-    while (at_ != end() && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r')) ++at_;
-    return at_ == end();
-  }
+[[noreturn, gnu::cold, gnu::noinline]] void fail_number(const Slot& slot, const char* at,
+                                                        const char* what) {
+  if (*at == '\n') throw BadLine(slot, str("the line ends where ", what, " is expected"));
+  const std::string word = word_at(at);
+  const bool whole = word.find_first_not_of("0123456789", word[0] == '-') == std::string::npos;
+  throw BadLine(slot, str("'", word, "' is not ", what,
+                          whole && word.size() > 18 ? " (it does not fit 64 bits)" : ""));
+}
 
-  template <class T>
-  T number(const Slot& slot, const char* what) {
-    if (ended()) fail(slot, str("the line ends where ", what, " is expected"));
-    T value{};
-    const auto [next, error] = std::from_chars(at_, end(), value);
-    if (error != std::errc() || (next != end() && *next != ' ' && *next != '\t' && *next != '\r'))
-      fail(slot, str("'", std::string(at_, std::find(at_, end(), ' ')), "' is not ", what));
-    at_ = next;
-    return value;
-  }
-
-  [[noreturn]] void fail(const Slot& slot, const std::string& why) const {
-    fleetx::fail(Error::Kind::kCorrupt,
-                 str("sample '", text_.substr(0, 80), text_.size() > 80 ? "...'" : "'", ": slot '",
-                     slot.name, "': ", why));
-  }
-
- private:
-  const char* end() const { return text_.data() + text_.size(); }
-
-  std::string_view text_;
-  const char* at_;
-};
-
-struct Column {
-  std::vector<int64_t> ids;
-  std::vector<float> numbers;
-  std::vector<int64_t> lengths;
-};
-
-void read(Line& line, const Slot& slot, Column& column) {
-  const auto count = line.number<int64_t>(slot, "a number of values");
-  if (count < 1) line.fail(slot, str("has ", count, " values; a slot has at least one"));
-  if (slot.width >= 0 && count != slot.width)
-    line.fail(slot, str("has ", count, " values, expected ", slot.width));
-  for (int64_t i = 0; i < count; ++i) {
-    if (slot.dtype == DType::kI64)
-      column.ids.push_back(line.number<int64_t>(slot, "a whole number"));
-    else
-      column.numbers.push_back(line.number<float>(slot, "a number"));
-  }
-  column.lengths.push_back(count);
+// The number at `at` after blanks, and the place of the blank or newline after it.
+template <class T>
+inline const char* next(const char* at, T& value, const Slot& slot, const char* what) {
+  at += *at == ' ';
+  if (is_blank(*at)) [[unlikely]]
+    at = skip_blanks(at);
+  const char* const end = read_number(at, value);
+  if (end == nullptr || (!is_blank(*end) && *end != '\n')) [[unlikely]]
+    fail_number(slot, at, what);
+  return end;
 }
 
 template <class T>
-Tensor tensor_of(const std::vector<T>& values) {
-  return Tensor::of<T>({static_cast<int64_t>(values.size())}, values);
+const char* read_values(const char* at, const Slot& slot, int64_t count, Column& to) {
+  constexpr int64_t kAtOnce = 1024;  // no room for a number of values that the line only claims
+  const char* const what = std::is_same_v<T, int64_t> ? "a whole number" : "a number";
+  for (int64_t done = 0; done < count; done += kAtOnce) {
+    const int64_t n = std::min(kAtOnce, count - done);
+    T* const out = to.values.room<T>(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) at = next(at, out[i], slot, what);
+    to.values.added(static_cast<size_t>(n));
+  }
+  return at;
 }
+
+class MultiSlot final : public LineFormat {
+ public:
+  using LineFormat::LineFormat;
+
+  const char* read(const char* at, Samples& to) const override {
+    for (size_t i = 0; i < slots().size(); ++i) {
+      const Slot& slot = slots()[i];
+      Column& column = to.columns[i];
+      int64_t count = 0;
+      if (at[0] == ' ' && at[1] == '1' && at[2] == ' ') {  // most slots of most data
+        count = 1;
+        at += 2;
+      } else {
+        at = next(at, count, slot, "a number of values");
+      }
+      if (count < 1 || count != slot.width) check_count(slot, count);
+      at = slot.dtype == DType::kI64 ? read_values<int64_t>(at, slot, count, column)
+                                     : read_values<float>(at, slot, count, column);
+      if (slot.width < 0) column.ends.push_back(static_cast<int64_t>(column.values.size()));
+    }
+    at = skip_blanks(at);
+    if (*at != '\n')
+      throw BadLine(slots().back(),
+                    str("is the last of ", slots().size(), ", but the line goes on"));
+    return at;
+  }
+
+ private:
+  static void check_count(const Slot& slot, int64_t count) {
+    if (count < 1) throw BadLine(slot, str("has ", count, " values; a slot has at least one"));
+    if (slot.width >= 0) throw BadLine(slot, str("has ", count, " values, expected ", slot.width));
+  }
+};
 
 }  // namespace
 
-std::vector<SlotValues> parse_multi_slot(std::string_view lines, const std::vector<Slot>& slots) {
-  check_arg(!slots.empty(), "multi slot: no slots are given");
-  for (const Slot& slot : slots)
-    check_arg(slot.dtype == DType::kI64 || slot.dtype == DType::kF32, "slot '", slot.name, "' is ",
-              name_of(slot.dtype), "; slots are i64 or f32");
-  std::vector<Column> columns(slots.size());
-  while (!lines.empty()) {
-    const size_t end = std::min(lines.find('\n'), lines.size());
-    Line line(lines.substr(0, end));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-    if (line.ended()) continue;
-    for (size_t i = 0; i < slots.size(); ++i) read(line, slots[i], columns[i]);
-    if (!line.ended())
-      line.fail(slots.back(), str("is the last of ", slots.size(), ", but the line goes on"));
-  }
-  std::vector<SlotValues> out;
-  for (size_t i = 0; i < slots.size(); ++i)
-    out.push_back(
-        {slots[i].dtype == DType::kI64 ? tensor_of(columns[i].ids) : tensor_of(columns[i].numbers),
-         tensor_of(columns[i].lengths)});
-  return out;
+std::unique_ptr<const LineFormat> multi_slot_format(std::vector<Slot> slots) {
+  check_slots(slots);
+  return std::make_unique<MultiSlot>(std::move(slots));
 }
 
 }  // namespace fleetx::data
