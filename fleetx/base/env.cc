@@ -63,6 +63,16 @@ constexpr std::array kKnown{
     Known{"FLEETX_JOB_SECRET", "fleetrun: hex; what connections inside the job must prove"},
     Known{"FLEETX_LISTEN_FD", "fleetrun: open socket bound to this process's ip:port"},
     Known{"FLEETX_RESTART", "fleetrun: how often the job was restarted"},
+    Known{"FLEETX_REJOIN",
+          "fleetrun: how often this process was started again while the others went on"},
+    Known{"FLEETX_SNAPSHOT", "fleetrun: file of this server's own snapshots"},
+    Known{"FLEETX_SNAPSHOT_SECONDS", "fleetrun: seconds between two of them"},
+    Known{"FLEETX_PS_REPLICAS", "2: each parameter server keeps a copy of the one before it"},
+    Known{"FLEETX_PS_SILENCE",
+          "seconds of silence after which a worker or server is named as lost (default: 4)"},
+    Known{"FLEETX_PS_RECONNECT",
+          "seconds that a worker tries to reach a server that it has lost (default: 10; "
+          "fleetrun --snapshot_interval: 120)"},
     // Set by mpirun and srun.
     Known{"OMPI_COMM_WORLD_RANK", "Open MPI: rank"},
     Known{"OMPI_COMM_WORLD_SIZE", "Open MPI: number of ranks"},

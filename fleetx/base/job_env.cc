@@ -36,6 +36,16 @@ class Reader {
               "environment variable ", name, "='", *value, "' is not a number from 0 to ", kMax);
     return number;
   }
+  std::optional<double> seconds(std::string_view name) const {
+    const auto value = text(name);
+    if (!value) return std::nullopt;
+    double number = 0;
+    const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
+    check_arg(
+        error == std::errc{} && end == value->data() + value->size() && number > 0 && number <= 1e9,
+        "environment variable ", name, "='", *value, "' is not a number of seconds");
+    return number;
+  }
   std::string needed(std::string_view name, std::string_view why) const {
     const auto value = text(name);
     check_arg(value.has_value(), "environment variable ", name, " is missing: ", why,
@@ -229,12 +239,24 @@ JobEnv JobEnv::from(const Lookup& lookup) {
   job.secret = read.text(job_var::kSecret).value_or("");
   job.listen_fd = read.number(job_var::kListenFd);
   job.restart = read.number(job_var::kRestart).value_or(0);
+  job.rejoin = read.number(job_var::kRejoin).value_or(0);
+  job.snapshot = read.text(job_var::kSnapshot).value_or("");
+  job.snapshot_seconds = read.seconds(job_var::kSnapshotSeconds).value_or(0);
+  job.replicas = read.number(job_var::kReplicas).value_or(1);
+  check_arg(job.replicas == 1 || job.replicas == 2, job_var::kReplicas, "=", job.replicas,
+            ": a server has one copy (2) or none (1)");
+  job.silence_seconds = silence_from(lookup);
+  job.reconnect_seconds = read.seconds(job_var::kReconnect).value_or(job.reconnect_seconds);
   const bool without_servers = job.server_endpoints.empty() && job.heter_endpoints.empty();
   if (job.started_by == StartedBy::kFleetrun && job.store.empty() && without_servers) {
     job.started_by = StartedBy::kEndpoints;
     meet_at_first_worker(job);
   }
   return job;
+}
+
+double JobEnv::silence_from(const Lookup& lookup) {
+  return Reader(lookup).seconds(job_var::kSilence).value_or(JobEnv().silence_seconds);
 }
 
 JobEnv JobEnv::from_environment() {

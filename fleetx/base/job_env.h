@@ -42,10 +42,17 @@ struct JobEnv {
   std::string secret;              // hex; authenticates connections between processes of the job
   std::optional<int> listen_fd;    // a socket already bound to `endpoint`: call listen() on it
   int restart = 0;                 // how often the job was restarted before
+  int rejoin = 0;               // how often this process was started again while the others went on
+  std::string snapshot;         // server: the file of its own snapshots; empty: none
+  double snapshot_seconds = 0;  // between two of them
+  int replicas = 1;             // of each server: 2: the next one keeps a copy
+  // Job with servers: who is silent for so long is named; how long a lost server is tried.
+  double silence_seconds = 4, reconnect_seconds = 10;
 
   // Inconsistent or incomplete variables are kInvalidArgument; the error names them.
   static JobEnv from(const Lookup& lookup);
   static JobEnv from_environment();
+  static double silence_from(const Lookup& lookup);  // silence_seconds alone
 };
 
 // A suffix for paths that each worker writes to: `before` and this worker's rank if the job has
@@ -89,6 +96,14 @@ inline constexpr const char* kStore = "FLEETX_STORE";
 inline constexpr const char* kSecret = "FLEETX_JOB_SECRET";
 inline constexpr const char* kListenFd = "FLEETX_LISTEN_FD";
 inline constexpr const char* kRestart = "FLEETX_RESTART";
+inline constexpr const char* kRejoin = "FLEETX_REJOIN";
+inline constexpr const char* kSnapshot = "FLEETX_SNAPSHOT";
+inline constexpr const char* kSnapshotSeconds = "FLEETX_SNAPSHOT_SECONDS";
+inline constexpr const char* kReplicas = "FLEETX_PS_REPLICAS";
+inline constexpr const char* kSilence = "FLEETX_PS_SILENCE";
+inline constexpr const char* kReconnect = "FLEETX_PS_RECONNECT";
+// Not a variable: the key of the store where servers tell fleetrun how their job trains.
+inline constexpr const char* kModeKey = "fleetrun/mode";
 }  // namespace job_var
 
 }  // namespace fleetx

@@ -76,8 +76,10 @@ bool belongs_to_contract(const std::string& name) {
                                             job_var::kNodes,           job_var::kNode,
                                             job_var::kJobId,           job_var::kStore,
                                             job_var::kSecret,          job_var::kListenFd,
-                                            job_var::kRestart,         "PADDLE_LOCAL_RANK",
-                                            "PADDLE_GLOBAL_RANK",      "PADDLE_GLOBAL_SIZE"};
+                                            job_var::kRestart,         job_var::kRejoin,
+                                            job_var::kSnapshot,        job_var::kSnapshotSeconds,
+                                            "PADDLE_LOCAL_RANK",       "PADDLE_GLOBAL_RANK",
+                                            "PADDLE_GLOBAL_SIZE"};
   return kNames.contains(name);
 }
 
@@ -157,6 +159,12 @@ Variables environment_of(const JobPlan& plan, const Process& process, const Proc
   if (!setup.secret.empty()) variables.emplace_back(job_var::kSecret, setup.secret);
   if (setup.listen_fd >= 0) variables.emplace_back(job_var::kListenFd, str(setup.listen_fd));
   variables.emplace_back(job_var::kRestart, str(setup.restart));
+  if (setup.rejoin > 0) variables.emplace_back(job_var::kRejoin, str(setup.rejoin));
+  if (setup.replicas > 1) variables.emplace_back(job_var::kReplicas, str(setup.replicas));
+  if (process.role == JobRole::kServer && !setup.snapshot.empty()) {
+    variables.emplace_back(job_var::kSnapshot, setup.snapshot);
+    variables.emplace_back(job_var::kSnapshotSeconds, str(setup.snapshot_seconds));
+  }
   return variables;
 }
 
@@ -172,6 +180,9 @@ std::vector<std::string> merged_environment(const Environment& user, const JobPl
   if (!find(user, "OMP_NUM_THREADS") && !find(user, "FLEETX_THREADS"))
     merged["OMP_NUM_THREADS"] = str(process.share.threads);
   merged["PYTHONUNBUFFERED"] = std::string("1");
+  // A server that has snapshots comes back; its workers wait for it.
+  if (!setup.snapshot.empty() && !find(user, job_var::kReconnect))
+    merged[job_var::kReconnect] = str(kReconnectSeconds);
   for (const auto& [name, value] : environment_of(plan, process, setup)) merged[name] = value;
   std::vector<std::string> entries;
   for (const auto& [name, value] : merged) entries.push_back(str(name, "=", value));

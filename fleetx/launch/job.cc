@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "fleetx/base/interrupt.h"
 #include "fleetx/launch/output.h"
@@ -58,8 +59,14 @@ class Job {
   void rendezvous_with_peers();
   std::vector<std::string> endpoints_of_all(PeerLaunchers& peers);
   void open_store();
+  void listen_for_mode();
   void announce() const;
   std::vector<Task> tasks() const;
+  Command command_of(const Process& process, int listen_fd, int rejoin) const;
+  Reaction on_death(const Task& task, int restarts, bool servers_ended);
+  Command start_again(const Task& task, int restarts);
+  std::string snapshot_of(int server) const;
+  void remove_old_snapshots() const;
   Supervision supervision(bool terminal);
   bool show_output(const Process& process) const;
   std::string log_path(const Process& process) const;
@@ -79,6 +86,8 @@ class Job {
   BoundPort store_port_;          // where it is fixed
   std::string secret_, store_address_;
   int restart_ = 0;
+  std::set<int> dead_servers_;  // on this machine
+  double silence_ = 4;          // seconds, of a process of a job with servers
 };
 
 Job::Job(const Options& options, const Environment& environment, const Stores& stores)
@@ -87,6 +96,8 @@ Job::Job(const Options& options, const Environment& environment, const Stores& s
   argv_ = command_line(options_.script, options_.args, options_.python.value_or(kPython),
                        find(environment_, "PATH").value_or("/usr/bin:/bin"));
   log_dir_ = options_.log_dir.value_or("log");
+  silence_ = JobEnv::silence_from(
+      [&](std::string_view name) { return find(environment_, std::string(name)); });
 }
 
 void Job::make_log_dir() const {
@@ -195,11 +206,19 @@ void Job::rendezvous() {
   store_address_.clear();
   if (plan_.roles_from_environment || !stores_.serve) return;
   choose_secret();
-  if (plan_.nodes == 1) return open_store();
+  if (plan_.nodes == 1) {
+    open_store();
+    return listen_for_mode();
+  }
   log::info("fleetrun", "machine ", plan_.node, " of ", plan_.nodes, " waits for its peers at ",
             to_string(asked_.store), " (at most ", kRendezvousSeconds, " s)");
   const InterruptCheck check([this] { throw_if_stopped(*signals_); });
   rendezvous_with_peers();
+  listen_for_mode();
+}
+
+void Job::listen_for_mode() {
+  if (plan_.mode == Mode::kParameterServer) store_->listen_for_mode();
 }
 
 void Job::open_store() {
@@ -220,19 +239,80 @@ std::vector<Task> Job::tasks() const {
   size_t port = 0;
   for (const Process& process : plan_.processes) {
     if (!plan_.is_local(process)) continue;
-    ProcessSetup setup{store_address_, secret_, restart_, -1};
-    if (port < ports_.size()) setup.listen_fd = ports_[port++].socket.get();
-    Task task{process.name(),    process.role,        process.rank, {},
-              log_path(process), show_output(process)};
-    task.command.argv = argv_;
-    task.command.environment = merged_environment(environment_, plan_, process, setup);
-    task.command.environment.push_back(watchdog_->mark());
-    task.command.listen_fd = setup.listen_fd;
-    for (const Core& core : process.share.cores)
-      task.command.cpus.insert(task.command.cpus.end(), core.cpus.begin(), core.cpus.end());
-    tasks.push_back(std::move(task));
+    const int listen_fd = port < ports_.size() ? ports_[port++].socket.get() : -1;
+    tasks.push_back({process.name(), process.role, process.rank, command_of(process, listen_fd, 0),
+                     log_path(process), show_output(process)});
   }
   return tasks;
+}
+
+Command Job::command_of(const Process& process, int listen_fd, int rejoin) const {
+  ProcessSetup setup{store_address_, secret_, restart_, listen_fd, rejoin};
+  setup.replicas = options_.replicas.value_or(1);
+  if (options_.snapshot_interval) {
+    setup.snapshot = snapshot_of(process.rank);
+    setup.snapshot_seconds = *options_.snapshot_interval;
+  }
+  Command command{.argv = argv_,
+                  .environment = merged_environment(environment_, plan_, process, setup),
+                  .cpus = {},
+                  .listen_fd = listen_fd};
+  command.environment.push_back(watchdog_->mark());
+  for (const Core& core : process.share.cores)
+    command.cpus.insert(command.cpus.end(), core.cpus.begin(), core.cpus.end());
+  return command;
+}
+
+// --- processes that are started again ------------------------------------------------------------
+
+std::string Job::snapshot_of(int server) const {
+  const std::string folder = options_.snapshot_dir.value_or(log_dir_ + "/snapshots");
+  return std::filesystem::absolute(folder) / str("server.", server);
+}
+
+// A snapshot of another run must not be taken for one of this job.
+void Job::remove_old_snapshots() const {
+  if (!options_.snapshot_interval) return;
+  std::error_code error;
+  const auto folder = std::filesystem::path(snapshot_of(0)).parent_path();
+  std::filesystem::create_directories(folder, error);
+  check_arg(!error && access(folder.c_str(), W_OK | X_OK) == 0,
+            "--snapshot_dir: cannot write into ", folder.string(), "; choose another folder");
+  for (const Process& process : plan_.processes)
+    if (plan_.is_local(process) && process.role == JobRole::kServer)
+      std::filesystem::remove(snapshot_of(process.rank), error);
+}
+
+Reaction Job::on_death(const Task& task, int restarts, bool servers_ended) {
+  bool has_copy = false, kept_last = false;
+  if (task.role == JobRole::kServer && options_.replicas == 2) {
+    const auto servers = static_cast<int>(plan_.endpoints(JobRole::kServer).size());
+    has_copy = !dead_servers_.contains((task.rank + 1) % servers);
+    kept_last = dead_servers_.contains((task.rank + servers - 1) % servers);
+    dead_servers_.insert(task.rank);
+  }
+  return react({.mode = store_ ? store_->mode() : std::nullopt,
+                .role = task.role,
+                .restarts = restarts,
+                .max_restart = options_.max_restart,
+                .has_snapshot = task.role == JobRole::kServer && options_.snapshot_interval &&
+                                std::filesystem::exists(snapshot_of(task.rank)),
+                .servers_ended = task.role == JobRole::kWorker && servers_ended,
+                .has_copy = has_copy,
+                .kept_last = kept_last});
+}
+
+Command Job::start_again(const Task& task, int restarts) {
+  size_t port = 0;
+  for (const Process& process : plan_.processes) {
+    if (!plan_.is_local(process)) continue;
+    BoundPort& bound = ports_[port++];
+    if (process.role != task.role || process.rank != task.rank) continue;
+    bound.socket = bind_again(task.name, bound);
+    return command_of(process, bound.socket.get(), restarts);
+  }
+  FLEETX_CHECK(false, task.name, " is not of this machine");
+  return {};
 }
 
 void Job::announce() const {
@@ -278,12 +358,23 @@ Supervision Job::supervision(bool terminal) {
       const bool worker = task.role == JobRole::kWorker;
       store_->abort(worker ? task.rank : -1, host_.name, pid, str(task.name, ": ", why));
     };
+  if (plan_.mode == Mode::kParameterServer && !plan_.roles_from_environment) {
+    how.on_death = [this](const Task& task, int restarts, bool servers_ended) {
+      return on_death(task, restarts, servers_ended);
+    };
+    how.start_again = [this](const Task& task, int restarts) {
+      return start_again(task, restarts);
+    };
+    // Before the others lose patience and end with errors of their own: who is stopped is named.
+    how.stopped_seconds = 0.8 * silence_;
+  }
   if (peers_)
-    how.peers = PeerHooks{peers_->event_fd(), [this] { return peers_->next_event(); },
-                          [this](const std::string& what, int code, bool by_user) {
-                            peers_->report_failure(what, code, by_user);
-                          },
-                          [this] { peers_->workers_done(); }};
+    how.peers =
+        PeerHooks{peers_->event_fd(), [this] { return peers_->next_event(); },
+                  [this](const std::string& what, int code, bool by_user) {
+                    peers_->report_failure(what, code, by_user);
+                  },
+                  [this](const std::string& what, int code) { peers_->workers_done(what, code); }};
   return how;
 }
 
@@ -312,11 +403,14 @@ int Job::run_attempts() {
     rendezvous();
     if (restart_ == 0) announce();
     write_endpoints();
+    remove_old_snapshots();
+    dead_servers_.clear();
     const std::vector<Task> all = tasks();
     const Outcome outcome = supervise(all, supervision(terminal), console);
     const bool failed = outcome.code != 0;
     console.event(failed ? Level::kError : Level::kInfo, summary(plan_, outcome, log_dir_));
-    if (!failed || outcome.by_user || restart_ >= most_restarts) return outcome.code;
+    if (!failed || outcome.by_user || outcome.went_on || restart_ >= most_restarts)
+      return outcome.code;
     console.event(Level::kWarning, "restarting the job: attempt ", restart_ + 2, " of ",
                   most_restarts + 1, " (--max_restart=", most_restarts, ")");
     bind_ports();

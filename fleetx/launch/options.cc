@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fleetx/base/error.h"
+#include "fleetx/base/job_env.h"
 #include "fleetx/base/names.h"
 
 namespace fleetx::launch {
@@ -37,6 +38,9 @@ Names server_flags(const Options& o) {
   note(names, "--worker_num", o.worker_num);
   note(names, "--heter_worker_num", o.heter_worker_num);
   note(names, "--http_port", o.http_port);
+  note(names, "--snapshot_interval", o.snapshot_interval);
+  note(names, "--snapshot_dir", o.snapshot_dir);
+  note(names, "--replicas", o.replicas);
   return names;
 }
 
@@ -79,7 +83,10 @@ void take_defaults_from(const Environment& environment, Options& o) {
   text("PADDLE_JOB_ID", o.job_id);
   text("PADDLE_LOG_DIR", o.log_dir);
   number("PADDLE_MAX_RESTART", o.max_restart, 0);
-  if (!server_flags(o).empty()) return;
+  if (!server_flags(o).empty()) {
+    number(job_var::kReplicas, o.replicas, 1);
+    return;
+  }
   number("PADDLE_NPROC_PER_NODE", o.nproc_per_node, 1);
   if (o.ips) return;
   text("PADDLE_MASTER", o.master);
@@ -127,8 +134,17 @@ void check(const Options& o) {
   check_range("--http_port", o.http_port, 1, 65535);
   check_range("--rank", o.rank, -1, 65535);
   check_range("--max_restart", o.max_restart, 0, 1000);
+  check_range("--replicas", o.replicas, 1, 2);
+  check_arg(o.replicas != 2 || !o.snapshot_interval,
+            "--replicas=2 and --snapshot_interval are two ways to outlive a server; give one");
   check_arg(!o.grace || (*o.grace >= 0 && *o.grace <= 3600), "--grace=", o.grace.value_or(0),
             ": give seconds from 0 to 3600");
+  check_arg(!o.snapshot_interval || (*o.snapshot_interval > 0 && *o.snapshot_interval <= 1e6),
+            "--snapshot_interval=", o.snapshot_interval.value_or(0),
+            ": give seconds, more than 0 and at most 1000000");
+  check_arg(
+      !o.snapshot_dir || (!o.snapshot_dir->empty() && o.snapshot_interval),
+      "--snapshot_dir is where servers write snapshots; give --snapshot_interval=SECONDS, too");
   check_arg(!o.job_id || o.job_id->find_first_of(" \t\n/,") == std::string::npos, "--job_id='",
             o.job_id.value_or(""), "': a job's name has no spaces, commas or slashes");
   check_arg(!(o.ips && (o.master || o.nnodes || o.rank)),
@@ -173,8 +189,11 @@ std::vector<std::pair<std::string, std::string>> describe(const Options& o) {
   text("log_dir", o.log_dir, "log");
   text("job_id", o.job_id, "default");
   text("python", o.python, "None");
-  number("max_restart", o.max_restart, "0");
+  number("max_restart", o.max_restart, mode_of(o) == Mode::kParameterServer ? "None" : "0");
   lines.emplace_back("grace", str(o.grace.value_or(kGraceSeconds)));
+  lines.emplace_back("snapshot_interval", o.snapshot_interval ? str(*o.snapshot_interval) : "None");
+  text("snapshot_dir", o.snapshot_dir, "None");
+  number("replicas", o.replicas, "1");
   Names quoted;
   for (const std::string& argument : o.args) quoted.push_back(str("'", argument, "'"));
   lines.emplace_back("training_script", o.script);

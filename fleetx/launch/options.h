@@ -25,12 +25,17 @@ struct Options {
   Number server_num{}, worker_num{}, heter_worker_num{}, http_port{};
   Text run_mode{}, log_dir{}, job_id{}, python{};
   Number max_restart{};
+  std::optional<double> snapshot_interval{};  // seconds between two snapshots of a server
+  Text snapshot_dir{};
+  Number replicas{};              // of each server
   std::optional<double> grace{};  // seconds between SIGTERM and SIGKILL
   std::string script{};
   std::vector<std::string> args{};
 };
 
 inline constexpr double kGraceSeconds = 5;
+// How long workers try to reach a server that is started again and loads its snapshot.
+inline constexpr int kReconnectSeconds = 120;
 
 // Fills unset options from PADDLE_NNODES, PADDLE_JOB_ID, ... Flags have precedence.
 void take_defaults_from(const Environment& environment, Options& options);

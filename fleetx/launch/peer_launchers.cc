@@ -17,13 +17,18 @@ std::string encode(const std::string& what, int code, bool by_user) {
   return str(code, by_user ? " u " : " f ", what);
 }
 
-PeerEvent decode(const LinkFailure& failure) {
-  const std::string& text = failure.what;
+std::optional<PeerEvent> decode(const std::string& text) {
   int code = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
   const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
-  if (error == std::errc{} && (rest.starts_with(" f ") || rest.starts_with(" u ")))
-    return {std::string(rest.substr(3)), code, rest[1] == 'u'};
+  if (error != std::errc{} || !(rest.starts_with(" f ") || rest.starts_with(" u ")))
+    return std::nullopt;
+  return PeerEvent{std::string(rest.substr(3)), code, rest[1] == 'u'};
+}
+
+PeerEvent decode(const LinkFailure& failure) {
+  const std::string& text = failure.what;
+  if (auto event = decode(text)) return *std::move(event);
   // A launcher that died without a report. The store itself, on the first machine, has node -1.
   return {str("fleetrun on machine ", std::max(0, failure.node), " (", failure.host, ") ", text), 1,
           false};
@@ -70,11 +75,14 @@ void PeerLaunchers::report_failure(const std::string& what, int code, bool by_us
   }
 }
 
-void PeerLaunchers::workers_done() {
-  waiting_ = std::jthread([this] {
+void PeerLaunchers::workers_done(const std::string& what, int code) {
+  waiting_ = std::jthread([this, own = what.empty() ? "" : encode(what, code, false)] {
     try {
-      link_->gather("workers_done", "", kNoTimeout);
-      post({});
+      PeerEvent all;
+      for (const std::string& text : link_->gather("workers_done", own, kNoTimeout))
+        if (auto event = decode(text); event && all.what.empty()) all = *std::move(event);
+      all.workers_done = true;
+      post(all);
       link_->leave();
     } catch (const Error&) {
       // on_failure has posted the event.

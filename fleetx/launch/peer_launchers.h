@@ -31,7 +31,8 @@ class PeerLaunchers {
   std::optional<PeerEvent> next_event();
   void report_failure(const std::string& what, int code, bool by_user);
   // The workers of this machine have ended. An event follows when those of all machines have.
-  void workers_done();
+  // With the one that was given up there, if any: the event has the first of all machines.
+  void workers_done(const std::string& what, int code);
 
  private:
   void post(PeerEvent event);

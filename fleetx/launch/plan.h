@@ -74,6 +74,10 @@ struct ProcessSetup {
   std::string store, secret;
   int restart = 0;
   int listen_fd = -1;
+  int rejoin = 0;  // how often it was started again while the others went on
+  std::string snapshot{};
+  double snapshot_seconds = 0;
+  int replicas = 1;
 };
 using Variables = std::vector<std::pair<std::string, std::string>>;
 

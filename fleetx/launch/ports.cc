@@ -108,19 +108,16 @@ std::string holder_of(const Endpoint& endpoint) {
   return unknown;
 }
 
-BoundPort bind_port(const std::string& what, const Endpoint& endpoint) {
-  BoundPort bound;
-  bound.endpoint = endpoint;
-  const bool fixed = endpoint.port != 0;
-  if (fixed) bound.claim = claim(what, endpoint);
-  bound.socket = Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  check_arg(static_cast<bool>(bound.socket), what, ": cannot create a socket (",
-            std::strerror(errno),
+namespace {
+
+Fd bound_socket(const std::string& what, const Endpoint& endpoint) {
+  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  check_arg(static_cast<bool>(fd), what, ": cannot create a socket (", std::strerror(errno),
             "); each process needs some descriptors: raise `ulimit -n`, or start fewer");
   // A fixed port may still have connections of the last job in TIME_WAIT: allow reuse.
-  if (fixed) allow_reuse(bound.socket.get());
-  sockaddr_in address = to_sockaddr(endpoint);
-  if (bind(bound.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  if (endpoint.port != 0) allow_reuse(fd.get());
+  const sockaddr_in address = to_sockaddr(endpoint);
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int reason = errno;
     check_arg(reason != EADDRINUSE, what, ": port ", endpoint.port, " of ", endpoint.ip,
               " is in use by ", holder_of(endpoint), "; end that process or ", kChooseAnother);
@@ -129,14 +126,29 @@ BoundPort bind_port(const std::string& what, const Endpoint& endpoint) {
     fail(Error::Kind::kInvalidArgument,
          str(what, ": cannot bind ", to_string(endpoint), ": ", std::strerror(reason)));
   }
+  // Only after bind(): a chosen port must not be in use by any other socket.
+  allow_reuse(fd.get());
+  const int on = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+  return fd;
+}
+
+}  // namespace
+
+BoundPort bind_port(const std::string& what, const Endpoint& endpoint) {
+  BoundPort bound;
+  bound.endpoint = endpoint;
+  if (endpoint.port != 0) bound.claim = claim(what, endpoint);
+  bound.socket = bound_socket(what, endpoint);
+  sockaddr_in address{};
   socklen_t length = sizeof address;
   getsockname(bound.socket.get(), reinterpret_cast<sockaddr*>(&address), &length);
   bound.endpoint.port = ntohs(address.sin_port);
-  // Only after bind(): a chosen port must not be in use by any other socket.
-  allow_reuse(bound.socket.get());
-  const int on = 1;
-  setsockopt(bound.socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
   return bound;
+}
+
+Fd bind_again(const std::string& what, const BoundPort& bound) {
+  return bound_socket(what, bound.endpoint);
 }
 
 }  // namespace fleetx::launch

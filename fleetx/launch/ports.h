@@ -25,6 +25,9 @@ struct BoundPort {
 // `what` ("worker 1") is named in the error.
 BoundPort bind_port(const std::string& what, const Endpoint& endpoint);
 
+// The same port again, for a process that is started again. `bound` keeps its claim.
+Fd bind_again(const std::string& what, const BoundPort& bound);
+
 // "process 4711 (python3)", or that it is a process that this user may not see.
 std::string holder_of(const Endpoint& endpoint);
 

@@ -98,6 +98,7 @@ Child spawn(const Command& command, int output) {
 }
 
 void signal_group(const Child& child, int signal) {
+  FLEETX_CHECK(child.pid > 1, "no process was started");  // -1 would be everybody
   // The child may not have called setsid yet.
   if (kill(-child.pid, signal) != 0) kill(child.pid, signal);
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,11 @@ class ProcessStore {
   virtual void abort(int rank, const std::string& host, long pid, const std::string& what) = 0;
   // A worker has ended with exit code 0: a failure if it never connected to the store.
   virtual void ended(int rank, const std::string& host, long pid) = 0;
+  // From now on the store is watched for the next.
+  virtual void listen_for_mode() = 0;
+  // How a job with servers trains (sync, async, half_async, geo), as its servers have told it under
+  // job_var::kModeKey; nullopt: not yet.
+  virtual std::optional<std::string> mode() const = 0;
 };
 
 // Connects the launchers of several machines. All calls throw kComm when a launcher fails or

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 
 #include "fleetx/base/error.h"
 #include "fleetx/launch/output.h"
@@ -26,7 +27,19 @@ using Level = log::Level;
 
 constexpr double kSoon = 1e-3;  // seconds; zero would disarm a timer
 
-enum Source : uint64_t { kSignal, kErrorLog, kGrace, kTick, kPeer, kFirstChild = 16 };
+// How often processes that are stopped are looked for.
+constexpr double kLookSeconds = 0.25;
+
+enum Source : uint64_t { kSignal, kErrorLog, kGrace, kTick, kPeer, kLook, kFirstChild = 16 };
+
+// 'R', 'S', 'T' (stopped by a signal), ... of /proc/PID/stat, which begins "PID (name) STATE".
+char state_of(pid_t pid) {
+  std::ifstream file(str("/proc/", pid, "/stat"));
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(')');
+  return name_end + 2 < line.size() ? line[name_end + 2] : '?';
+}
 
 class Supervisor {
  public:
@@ -43,15 +56,23 @@ class Supervisor {
     Output output;
     Clock::time_point started;
     bool ended = true, killed = false;  // initially: not started
+    int restarts = 0;
+    std::optional<Clock::time_point> stopped{};  // since when
+    bool killed_as_stopped = false, succeeded = false;
   };
 
   void watch(int fd, uint64_t source);
   void start(const std::vector<Task>& tasks);
-  void start(Running& process, uint64_t source);
+  void start(Running& process);
+  Output open_output(const Task& task, bool keep_old) const;
   void handle(uint64_t source);
   void on_exit(Running& process);
   void finish();
-  void on_failure(const Running& process, const EndedProcess& end);
+  void on_failure(Running& process, const EndedProcess& end);
+  bool lives_on(Running& process, const EndedProcess& end);
+  bool start_again(Running& process);
+  bool a_server_ended() const;
+  void look_for_stopped();
   void on_signal();
   void on_peer_event();
   void on_grace();
@@ -69,10 +90,14 @@ class Supervisor {
 
   const Supervision& how_;
   Console& console_;
-  Fd epoll_, error_log_, grace_, tick_;
+  Fd epoll_, error_log_, grace_, tick_, look_;
   std::vector<Running> processes_;
   Phase phase_ = Phase::kRunning;
   Outcome outcome_;
+  int restarts_ = 0;
+  int replaced_ = 0;  // servers, by their copies
+  bool a_worker_succeeded_ = false;
+  std::optional<std::pair<std::string, int>> given_up_;  // the first one: what, exit code
   Clock::time_point begin_ = Clock::now();
   long oom_kills_ = count_oom_kills(how_.vmstat);
 };
@@ -83,13 +108,16 @@ Supervisor::Supervisor(const Supervision& how, Console& console)
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       error_log_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       grace_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
-      tick_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  FLEETX_CHECK(epoll_ && error_log_ && grace_ && tick_, std::strerror(errno));
+      tick_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+      look_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  FLEETX_CHECK(epoll_ && error_log_ && grace_ && tick_ && look_, std::strerror(errno));
   adopt_orphans();
   watch(how_.signal_fd, kSignal);
   watch(error_log_.get(), kErrorLog);
   watch(grace_.get(), kGrace);
   watch(tick_.get(), kTick);
+  watch(look_.get(), kLook);
+  if (how_.stopped_seconds > 0) set_timer(look_, kLookSeconds, kLookSeconds);
   if (how_.peers) watch(how_.peers->event_fd, kPeer);
   if (how_.terminal) set_timer(tick_, 1, 1);
 }
@@ -101,26 +129,34 @@ void Supervisor::watch(int fd, uint64_t source) {
   FLEETX_CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0, std::strerror(errno));
 }
 
-void Supervisor::start(Running& process, uint64_t source) {
-  process.child = spawn(process.task->command, process.output.for_child());
+void Supervisor::start(Running& process) {
+  const uint64_t source = kFirstChild + 2 * static_cast<uint64_t>(&process - processes_.data());
+  const Command& first = process.task->command;
+  process.child =
+      spawn(process.restarts == 0 ? first : how_.start_again(*process.task, process.restarts),
+            process.output.for_child());
   process.output.started();
   process.started = Clock::now();
-  process.ended = false;
+  process.ended = process.killed = process.killed_as_stopped = false;
+  process.stopped.reset();
   watch(process.child.pidfd.get(), source);
   if (process.output.reader() >= 0) watch(process.output.reader(), source + 1);
 }
 
+Output Supervisor::open_output(const Task& task, bool keep_old) const {
+  const auto kind = !task.show_output ? Output::Kind::kFile
+                    : how_.terminal   ? Output::Kind::kTerminal
+                                      : Output::Kind::kPipe;
+  return Output(task.log_path, keep_old, kind);
+}
+
 void Supervisor::start(const std::vector<Task>& tasks) {
   // Open all logs before anything runs: one that cannot be written is bad input.
-  for (const Task& task : tasks) {
-    const auto kind = !task.show_output ? Output::Kind::kFile
-                      : how_.terminal   ? Output::Kind::kTerminal
-                                        : Output::Kind::kPipe;
-    processes_.push_back({&task, {}, Output(task.log_path, how_.keep_old_log, kind), {}});
-  }
-  for (size_t i = 0; i < processes_.size(); ++i) start(processes_[i], kFirstChild + 2 * i);
+  for (const Task& task : tasks)
+    processes_.push_back({&task, {}, open_output(task, how_.keep_old_log), {}});
+  for (Running& process : processes_) start(process);
   if (how_.on_started) how_.on_started();
-  if (how_.peers && workers_done()) how_.peers->report_workers_done();
+  if (how_.peers && workers_done()) how_.peers->report_workers_done("", 0);
 }
 
 Outcome Supervisor::run(const std::vector<Task>& tasks) {
@@ -131,10 +167,21 @@ Outcome Supervisor::run(const std::vector<Task>& tasks) {
     for (int i = 0; i < count; ++i) handle(events[i].data.u64);
   }
   outcome_.seconds = since(begin_);
+  if (given_up_ && outcome_.code == 0) {
+    outcome_.code = given_up_->second;
+    outcome_.verdict = given_up_->first;
+    if (how_.peers || a_worker_succeeded_)
+      outcome_.verdict += "; the job came to its end without it";
+    outcome_.went_on = true;
+  }
   if (outcome_.verdict.empty())
-    outcome_.verdict = processes_.size() == 1
-                           ? "the process succeeded"
-                           : str("all ", processes_.size(), " processes succeeded");
+    outcome_.verdict = processes_.size() == 1 ? "the process succeeded"
+                       : replaced_ == 0 ? str("all ", processes_.size(), " processes succeeded")
+                                        : str("all workers succeeded; ", replaced_,
+                                              " of the servers died and "
+                                              "had a copy");
+  if (restarts_ > 0 && outcome_.code == 0)
+    outcome_.verdict += str(" (", restarts_, restarts_ == 1 ? " restart)" : " restarts)");
   return std::move(outcome_);
 }
 
@@ -144,6 +191,7 @@ void Supervisor::handle(uint64_t source) {
   if (source == kGrace) return on_grace();
   if (source == kTick) return show_progress();
   if (source == kPeer) return on_peer_event();
+  if (source == kLook) return look_for_stopped();
   Running& process = processes_[(source - kFirstChild) / 2];
   if (process.ended) return;
   if ((source - kFirstChild) % 2 == 0) return on_exit(process);
@@ -175,11 +223,15 @@ void Supervisor::on_exit(Running& process) {
   console_.end_output(process.task->name);
   process.ended = true;
   const ExitStatus status = reap(process.child);
+  process.succeeded = status.ok();
   EndedProcess end{process.task->name, process.child.pid,      status,
                    in_words(status),   since(process.started), process.task->log_path};
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, process.child.pidfd.get(), nullptr);
   process.child.pidfd.reset();
-  if (status.signal == SIGKILL && process.killed)
+  if (status.signal == SIGKILL && process.killed_as_stopped)
+    end.why =
+        str("it was stopped (SIGSTOP) for ", how_.stopped_seconds, " s, so fleetrun killed it");
+  else if (status.signal == SIGKILL && process.killed)
     end.why = "killed by fleetrun (SIGKILL): it did not end when asked to";
   else if (status.signal == SIGKILL && count_oom_kills(how_.vmstat) > oom_kills_)
     end.why =
@@ -194,36 +246,100 @@ void Supervisor::on_exit(Running& process) {
   } else {
     console_.event(Level::kInfo, end.name, " ended after ", seconds_text(end.seconds), ": ",
                    end.why);
+    a_worker_succeeded_ |= status.ok() && process.task->role == JobRole::kWorker;
     if (status.ok() && how_.on_success) how_.on_success(*process.task, end.pid);
   }
   if (phase_ != Phase::kRunning || process.task->role != JobRole::kWorker || !workers_done())
     return;
   if (how_.peers)
-    how_.peers->report_workers_done();
+    how_.peers->report_workers_done(given_up_ ? given_up_->first : "",
+                                    given_up_ ? given_up_->second : 0);
   else
     finish();
 }
 
-// All workers have succeeded: the servers have no clients left.
+// All workers have ended: the servers have no clients left.
 void Supervisor::finish() {
   if (alive() > 0)
     console_.event(Level::kInfo, "all workers have ended, parameter server are killed");
   stop(Phase::kFinishing, SIGTERM);
 }
 
-void Supervisor::on_failure(const Running& process, const EndedProcess& end) {
-  outcome_.code = end.status.shell_code();
-  outcome_.verdict = str(end.name, " failed: ", end.why);
+void Supervisor::on_failure(Running& process, const EndedProcess& end) {
   const std::string what = str(end.name, " failed after ", seconds_text(end.seconds), ": ", end.why,
                                " (host ", how_.host, ", pid ", end.pid, ")");
   console_.event(Level::kError, what, ". Last lines of ", end.log_path, ":\n",
                  last_lines(process.task->log_path));
+  if (lives_on(process, end)) return;
+  outcome_.code = end.status.shell_code();
+  outcome_.verdict = str(end.name, " failed: ", end.why);
   if (how_.on_failure) how_.on_failure(*process.task, end.pid, end.why);
   if (phase_ == Phase::kRunning)
     stop_after_failure(alive() == 1 ? "the other process"
                                     : str("the other ", alive(), " processes"));
   // Last, because it may wait for the network.
   if (how_.peers) how_.peers->report_failure(what, outcome_.code, false);
+}
+
+bool Supervisor::a_server_ended() const {
+  return std::ranges::any_of(processes_, [](const Running& p) {
+    return p.task->role == JobRole::kServer && p.ended && p.succeeded;
+  });
+}
+
+// Whether the job goes on: with the process started again, or without it.
+bool Supervisor::lives_on(Running& process, const EndedProcess& end) {
+  const Reaction reaction =
+      how_.on_death ? how_.on_death(*process.task, process.restarts, a_server_ended()) : Reaction{};
+  // A server that has died may be seen only after the last worker has ended: nothing is started for
+  // a job at its end, but a server with a copy is no loss then either.
+  if (phase_ != Phase::kRunning && reaction.lost) return false;
+  if (!reaction.why.empty()) console_.event(Level::kWarning, end.name, ": ", reaction.why);
+  if (reaction.action == AfterDeath::kStopJob) return false;
+  if (reaction.action == AfterDeath::kStartAgain) return start_again(process);
+  if (!reaction.lost) {
+    ++replaced_;
+    return true;
+  }
+  if (!given_up_) given_up_ = {str(end.name, " failed: ", end.why), end.status.shell_code()};
+  return true;
+}
+
+bool Supervisor::start_again(Running& process) {
+  FLEETX_CHECK(process.child.pid > 1);
+  kill(-process.child.pid, SIGKILL);  // what it has left behind
+  ++process.restarts;
+  try {
+    process.output = open_output(*process.task, true);
+    start(process);
+    if (how_.on_started) how_.on_started();
+  } catch (const Error& e) {
+    console_.event(Level::kError, process.task->name, " cannot be started again: ", e.what());
+    return false;
+  }
+  ++restarts_;
+  return true;
+}
+
+// A process that is stopped answers nobody and does not end by itself, so the job would wait for
+// it. It is treated as dead.
+void Supervisor::look_for_stopped() {
+  uint64_t times = 0;
+  if (read(look_.get(), &times, sizeof times) < 0 || phase_ != Phase::kRunning) return;
+  for (Running& process : processes_) {
+    if (process.ended || process.killed_as_stopped) continue;
+    if (state_of(process.child.pid) != 'T') {
+      process.stopped.reset();
+      continue;
+    }
+    if (!process.stopped) process.stopped = Clock::now();
+    if (since(*process.stopped) < how_.stopped_seconds) continue;
+    console_.event(Level::kError, process.task->name, " is stopped (SIGSTOP) since ",
+                   seconds_text(since(*process.stopped)), " and answers nobody (host ", how_.host,
+                   ", pid ", process.child.pid, "): killing it");
+    process.killed_as_stopped = true;
+    signal_group(process.child, SIGKILL);
+  }
 }
 
 void Supervisor::on_signal() {
@@ -261,7 +377,10 @@ void Supervisor::on_signal() {
 void Supervisor::on_peer_event() {
   const std::optional<PeerEvent> event = how_.peers->next_event();
   if (!event || phase_ != Phase::kRunning) return;
-  if (event->what.empty()) return finish();
+  if (event->workers_done) {
+    if (!event->what.empty() && !given_up_) given_up_ = {event->what, event->code};
+    return finish();
+  }
   outcome_.code = event->code;
   outcome_.verdict = event->what;
   outcome_.by_user = event->by_user;

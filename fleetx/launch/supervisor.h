@@ -3,7 +3,8 @@
 //
 // The first failure decides the outcome: it is reported at once, and the other processes get
 // SIGTERM and, after the grace period, SIGKILL. In a parameter-server job the servers are stopped
-// when the last worker has ended. When supervise() returns, no process of the job is left.
+// when the last worker has ended, and a process that fails may be started again, or be done
+// without, as `on_death` says. When supervise() returns, no process of the job is left.
 #pragma once
 
 #include <functional>
@@ -13,6 +14,7 @@
 
 #include "fleetx/base/job_env.h"
 #include "fleetx/launch/console.h"
+#include "fleetx/launch/fault_policy.h"
 #include "fleetx/launch/process.h"
 
 namespace fleetx::launch {
@@ -39,9 +41,11 @@ struct Task {
 
 // An event on another machine of the job.
 struct PeerEvent {
-  std::string what;  // "worker 5 failed ...: exit code 3"; empty: all workers have ended
+  std::string what;  // "worker 5 failed ...: exit code 3"
   int code = 0;
   bool by_user = false;
+  // All workers of all machines have ended; what and code: of one that the job did without.
+  bool workers_done = false;
 };
 
 // The connection to the supervisors of the other machines.
@@ -49,7 +53,8 @@ struct PeerHooks {
   int event_fd = -1;  // readable when there is an event
   std::function<std::optional<PeerEvent>()> next_event;
   std::function<void(const std::string& what, int code, bool by_user)> report_failure;
-  std::function<void()> report_workers_done;  // an event follows when all machines have reported it
+  // An event follows when all machines have reported it. With a worker that was given up, if any.
+  std::function<void(const std::string& what, int code)> report_workers_done;
 };
 
 struct Supervision {
@@ -61,11 +66,18 @@ struct Supervision {
   std::string vmstat = "/proc/vmstat";  // has the count of OOM kills
   bool keep_old_log = false;            // a restart appends to the log
   bool terminal = false;  // fleetrun has a terminal: processes with show_output get one, too
-  std::function<void()> on_started;  // all processes have inherited their descriptors
+  // All processes have inherited their descriptors; also after one was started again.
+  std::function<void()> on_started;
   std::optional<PeerHooks> peers;
   // The first failure on this machine, before the other processes are stopped.
   std::function<void(const Task& task, pid_t pid, const std::string& why)> on_failure;
   std::function<void(const Task& task, pid_t pid)> on_success;
+  // What to do about a process that was started again so often; none: the job stops.
+  std::function<Reaction(const Task& task, int restarts, bool servers_ended)> on_death;
+  // The command that starts it for the `restarts`-th time again. Throws what prevents it.
+  std::function<Command(const Task& task, int restarts)> start_again;
+  // A process that is stopped (SIGSTOP) for so long is named and killed; 0: never.
+  double stopped_seconds = 0;
 };
 
 struct EndedProcess {
@@ -80,6 +92,7 @@ struct EndedProcess {
 struct Outcome {
   int code = 0;          // for exit(): of the first failure, or 128 + signal
   std::string verdict;   // "all 2 processes ended well", "worker 1 failed: exit code 3"
+  bool went_on = false;  // without a worker that failed: the job came to its end
   bool by_user = false;  // stopped by a signal: no restart
   double seconds = 0;
   std::vector<EndedProcess> processes;

@@ -66,7 +66,9 @@ Fleetrun::~Fleetrun() {
   waitpid(pid_, nullptr, 0);
 }
 
-void Fleetrun::signal(int number) const { kill(pid_, number); }
+void Fleetrun::signal(int number) const {
+  if (pid_ > 0) kill(pid_, number);  // -1 would be everybody
+}
 
 std::string Fleetrun::read(const std::string& name) const {
   std::ifstream file(folder_ / name);

@@ -90,6 +90,27 @@ TEST_F(TwoMachines, AFailureOnOneStopsBothWithItsCode) {
   }
 }
 
+// The server tells the mode on the first machine; the worker dies on the second.
+TEST_F(TwoMachines, AnAsyncWorkerIsStartedAgainAndGivenUpIsToldOnBoth) {
+  for (const bool always : {false, true}) {
+    const std::vector<std::string> args{"--servers=10.77.0.1:6170",
+                                        "--workers=10.77.0.2,10.77.0.2",
+                                        kActor,
+                                        "worker1",
+                                        "exit:7",
+                                        always ? "always" : "once",
+                                        "async"};
+    const auto a = start(0, args), b = start(1, args);
+    const FleetrunResult ra = a->wait(), rb = b->wait();
+    EXPECT_EQ(ra.code, always ? 7 : 0) << ra.err;
+    EXPECT_EQ(rb.code, always ? 7 : 0) << rb.err;
+    EXPECT_TRUE(contains(rb.err, "worker 1: started again (1 of 3)"));
+    if (always) {
+      EXPECT_TRUE(contains(ra.err, "worker 1 failed: exit code 7"));
+    }
+  }
+}
+
 TEST_F(TwoMachines, ExitBeforeJoiningIsReportedOnBothMachines) {
   for (const char* who : {"worker0", "worker1"}) {
     const std::vector<std::string> args{"--ips=10.77.0.1,10.77.0.2", kActor, who, "exit:0",

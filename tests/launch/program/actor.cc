@@ -1,6 +1,10 @@
 // A process of a job that behaves as its arguments say, to try the launcher:
 //   actor WHO HOW WHEN      WHO acts (worker0, server0, all), the others work until they are told
 //                           to end; WHEN: start, or during (after all have met)
+//   actor WHO HOW once|always|copied MODE   server 0 tells fleetrun the mode; WHO acts after all
+//   have met,
+//                           and, always, also when it is started again. The others end when there
+//                           is a file `done`, which WHO makes at its last start
 // HOW: exit:N, signal:N, hang (ignores SIGTERM), daemon (leaves a process behind and ends),
 // daemon-and-work (does not end), done (workers end), meet (all meet in the store and end), listen
 // (the same, after it has listened on the socket it inherited), describe (says where it is)
@@ -12,6 +16,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -91,10 +96,35 @@ int listen_on_inherited(const JobEnv& job) {
   return job.endpoint.ends_with(port) ? 0 : 2;
 }
 
+// A server writes something where its snapshot is to be.
+void make_file(const std::string& path) { std::ofstream(path) << "x" << std::flush; }
+
+// When it was started again.
+[[noreturn]] void come_back(const JobEnv& job, const std::string& how, const std::string& when) {
+  say("back " + std::to_string(job.rejoin));
+  const bool last = when == "once" || job.rejoin == 3;
+  if (last) make_file("done");
+  if (when == "always") act(how);
+  if (job.role != JobRole::kWorker) sleep_for_ever();
+  std::_Exit(0);
+}
+
+void tell_mode(const JobEnv& job, const std::string& mode) {
+  if (job.role != JobRole::kServer || job.rank != 0) return;
+  fleetx::comm::StoreClient store(fleetx::comm::store_options_from_env(-1));
+  store.set(fleetx::job_var::kModeKey, mode);
+}
+
+[[noreturn]] void work_until_done(const JobEnv& job) {
+  if (job.role != JobRole::kWorker) sleep_for_ever();
+  while (access("done", F_OK) != 0) usleep(2000);
+  std::_Exit(0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 99;
+  if (argc != 4 && argc != 5) return 99;
   const JobEnv job = JobEnv::from_environment();
   const std::string who = argv[1], how = argv[2], when = argv[3];
   const bool worker = job.role == JobRole::kWorker;
@@ -106,10 +136,18 @@ int main(int argc, char** argv) {
   }
   say(me + " pid " + std::to_string(getpid()));
   if (how == "hang") signal(SIGTERM, SIG_IGN);
+  if (job.rejoin > 0) come_back(job, how, when);
+  if (argc == 5) tell_mode(job, argv[4]);
   if (acts && when == "start") act(how);
   if (how == "listen" && listen_on_inherited(job) != 0) return 98;
   meet(job);
   say("met");
+  if (argc == 5) {
+    if (!acts) work_until_done(job);
+    if (!job.snapshot.empty()) make_file(job.snapshot);
+    if (when == "copied") make_file("done");  // nobody starts it again
+    act(how);
+  }
   const bool meets = how == "meet" || how == "listen";
   if (acts && !meets) act(how);
   if (meets || (how == "done" && worker)) return 0;
