@@ -49,24 +49,32 @@ Mesh mesh_of(const DistributedStrategy& s, int workers, int rank) {
 std::vector<strategies::Request> requests_of(const DistributedStrategy& s, const Mesh& mesh) {
   check_values(s);
   check_unused_configs(s);
-  check_built(s, strategies::strategy_names());
+  std::vector<std::string> built = strategies::strategy_names();
+  built.emplace_back("a_sync");
+  check_built(s, built);
   return strategies::requests_of(ByName(s), mesh);
 }
 
 DistributedOptimizer::DistributedOptimizer(std::shared_ptr<optim::Optimizer> optimizer,
-                                           DistributedStrategy strategy, Mesh mesh, Connect connect)
+                                           DistributedStrategy strategy, Mesh mesh, Connect connect,
+                                           std::optional<OnServers> servers)
     : optimizer_(std::move(optimizer)),
       strategy_(std::move(strategy)),
       mesh_(std::move(mesh)),
-      connect_(std::move(connect)) {
+      connect_(std::move(connect)),
+      servers_(std::move(servers)) {
   check_arg(optimizer_ != nullptr, "distributed_optimizer: there is no optimizer");
 }
 
 std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
     const ir::Var& loss, const autograd::BackwardOptions& options, std::source_location where) {
   const runtime::PlanOptions plan = runtime::ExecutorOptions::from_env().plan;
+  std::vector<strategies::Request> requests = requests_of(strategy_, mesh_);
+  if (servers_)
+    requests.push_back({"parameter_server",
+                        {{"mode", servers_->config.mode}, {"k_steps", servers_->config.k_steps}}});
   strategies::ResolvedStrategies resolved(
-      requests_of(strategy_, mesh_), {.mesh = mesh_, .dump_dir = plan.dump_dir, .skip = plan.skip});
+      requests, {.mesh = mesh_, .dump_dir = plan.dump_dir, .skip = plan.skip});
   if (connect_) connect_(mesh_, resolved.groups());
   ir::Builder& b = loss.builder();
   std::vector<optim::ParamGrad> gradients;
@@ -75,8 +83,12 @@ std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
       [&] {
         gradients = autograd::trained(b);
         optimizer_->apply_gradients(gradients, where);
+        if (servers_) servers_->keep(b.main(), b.startup());
       });
   applied_ = resolved.applied();
+  if (mesh_.rank() == 0 && !applied_.empty())
+    log::info("strategy",
+              "strategies, in the order in which they were applied:", resolved.to_table());
   if (mesh_.world() > 1 && mesh_.rank() == 0 && strategy_.fuse_all_reduce_ops)
     say_what_was_fused(b.main());
   return gradients;

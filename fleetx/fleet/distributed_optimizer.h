@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "fleetx/base/mesh.h"
 #include "fleetx/fleet/distributed_strategy.h"
+#include "fleetx/fleet/server_config.h"
 #include "fleetx/optim/optimizer.h"
 #include "fleetx/passes/pass.h"
 #include "fleetx/strategies/strategy.h"
@@ -18,7 +20,8 @@ namespace fleetx::fleet {
 Mesh mesh_of(const DistributedStrategy& strategy, int workers, int rank);
 
 // The strategies that a DistributedStrategy asks for, in a job of this mesh. One that is not built
-// yet, and a setting without effect, is an error: nothing is ignored in silence.
+// yet, and a setting without effect, is an error: nothing is ignored in silence. (a_sync is about
+// servers: scripts that set it also run without.)
 std::vector<strategies::Request> requests_of(const DistributedStrategy& strategy, const Mesh& mesh);
 
 class DistributedOptimizer {
@@ -26,9 +29,15 @@ class DistributedOptimizer {
   // Makes the communicators of these groups; called by minimize once it knows which the strategies
   // need. Null: only a program is made, nobody computes together.
   using Connect = std::function<void(const Mesh&, const std::vector<std::string>& groups)>;
+  // Of a job with parameter servers: `keep` is called with the programs that have their updates,
+  // which the update strategies then take away.
+  struct OnServers {
+    ServerConfig config;
+    std::function<void(const ir::Program& main, const ir::Program& startup)> keep;
+  };
 
   DistributedOptimizer(std::shared_ptr<optim::Optimizer> optimizer, DistributedStrategy strategy,
-                       Mesh mesh, Connect connect = nullptr);
+                       Mesh mesh, Connect connect = nullptr, std::optional<OnServers> servers = {});
 
   // Forward strategies, backward, gradient strategies, updates, update strategies. On an error the
   // programs are as they were.
@@ -45,6 +54,7 @@ class DistributedOptimizer {
   DistributedStrategy strategy_;
   Mesh mesh_;
   Connect connect_;
+  std::optional<OnServers> servers_;
   std::vector<passes::Report> applied_;
 };
 

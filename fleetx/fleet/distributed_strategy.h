@@ -32,6 +32,10 @@ struct AmpConfigs {
   bool use_pure_fp16 = false;
   bool use_fp16_guard = true;
   bool use_optimizer_fp16 = false;
+  std::string dtype = "bfloat16";  // of later versions, where it is "float16"
+  // What ops inside paddle.static.amp.fp16_guard() write; filled in by it.
+  ir::Strings fp16_guard_varnames{};
+  bool multi_precision = false;  // pure, but parameters are f32; as the optimizers' argument says
   bool operator==(const AmpConfigs&) const = default;
 };
 
@@ -39,7 +43,13 @@ struct RecomputeConfigs {
   ir::Strings checkpoints{};
   bool enable_offload = false;
   ir::Ints checkpoint_shape{};
+  int budget_MB = 0;  // of FleetX
   bool operator==(const RecomputeConfigs&) const = default;
+};
+
+struct Fp16AllreduceConfigs {
+  std::string dtype = "float16";  // of FleetX
+  bool operator==(const Fp16AllreduceConfigs&) const = default;
 };
 
 struct GradientMergeConfigs {
@@ -225,6 +235,7 @@ struct DistributedStrategy {
   AdaptiveLocalSgdConfigs adaptive_localsgd_configs{};
   DgcConfigs dgc_configs{};
   GradientMergeConfigs gradient_merge_configs{};
+  Fp16AllreduceConfigs fp16_allreduce_configs{};
   LarsConfigs lars_configs{};
   LambConfigs lamb_configs{};
   PipelineConfigs pipeline_configs{};

@@ -7,7 +7,9 @@
 #include "fleetx/base/cpu.h"
 #include "fleetx/base/log.h"
 #include "fleetx/comm/groups.h"
-#include "fleetx/comm/join.h"
+#include "fleetx/fleet/meet.h"
+#include "fleetx/fleet/served_model.h"
+#include "fleetx/fleet/server_job.h"
 #include "fleetx/strategies/data_parallel.h"
 
 namespace fleetx::fleet {
@@ -17,10 +19,11 @@ struct Job {
   RoleMaker role;
   DistributedStrategy strategy;
   bool is_collective;
-  std::shared_ptr<comm::Membership> joined = nullptr;  // workers only
-  Mesh mesh = {};                                      // of the groups below
+  Meeting joined = {};  // workers only
+  Mesh mesh = {};       // of the groups below
   std::map<std::string, std::shared_ptr<comm::Communicator>> groups = {};
   std::unique_ptr<Util> util = nullptr;
+  std::unique_ptr<ServerJob> servers = nullptr;  // where the job has some, after minimize
 };
 
 std::unique_ptr<Job>& slot() {
@@ -33,11 +36,26 @@ Job& job() {
   return *slot();
 }
 
-comm::Membership& joined() {
-  check_arg(job().joined != nullptr, "this process is ",
+Meeting& joined() {
+  check_arg(job().role.is_worker(), "this process is ",
             job().role.is_server() ? "a server" : "no worker",
             ", and only workers compute together");
-  return *job().joined;
+  check_arg(job().joined.workers != nullptr || job().role.job().rejoin == 0,
+            "this worker was started again while the others went on, so it can train with the "
+            "servers, but takes no part in what workers compute together");
+  check_arg(job().joined.workers != nullptr,
+            "the workers of this job do not know each other: give worker_endpoints to the role "
+            "maker, or start them with fleetrun");
+  return job().joined;
+}
+
+ServerJob& servers(std::string_view call) {
+  check_arg(job().servers != nullptr, call, ": ",
+            job().role.server_num() == 0
+                ? "this job has no parameter servers"
+                : "call minimize of fleet::distributed_optimizer first; it says what the servers "
+                  "keep");
+  return *job().servers;
 }
 
 // Kernels choose layouts and sums by instruction set, so all workers use what the weakest has.
@@ -58,12 +76,12 @@ void agree_on_instruction_set(comm::Communicator& workers) {
 void connect(Job& job, const Mesh& mesh, const std::vector<std::string>& names) {
   if (mesh.axes() != job.mesh.axes()) job.groups.clear();
   job.mesh = mesh;
-  comm::Communicator& workers = job.joined->workers();
+  comm::Communicator& workers = *job.joined.workers;
   for (const std::string& name : names) {
     if (job.groups.contains(name)) continue;
     const std::vector<int> ranks = mesh.group(name);
     job.groups[name] = std::ssize(ranks) == workers.size()
-                           ? std::shared_ptr<comm::Communicator>(job.joined, &workers)
+                           ? job.joined.workers
                            : std::shared_ptr<comm::Communicator>(workers.group(ranks));
   }
   auto all = std::make_shared<comm::Groups>();
@@ -82,9 +100,9 @@ void init(InitOptions options) {
                                                                           : JobKind::kServers),
           .strategy = std::move(options.strategy),
           .is_collective = options.is_collective});
-  if (made->role.is_worker()) {
-    made->joined = std::make_shared<comm::Membership>(comm::join_workers(made->role.job()));
-    comm::Communicator& workers = made->joined->workers();
+  made->joined = meet(made->role);
+  if (made->joined.workers != nullptr) {
+    comm::Communicator& workers = *made->joined.workers;
     agree_on_instruction_set(workers);
     made->util = std::make_unique<Util>(workers);
     connect(*made, fleetx::mesh_of({}, workers.size(), workers.rank()), {strategies::kDataAxis});
@@ -100,6 +118,7 @@ bool is_initialized() { return slot() != nullptr; }
 
 void finalize() {
   comm::set_process_groups(std::make_shared<comm::Groups>());
+  kernel::set_process_servers(nullptr);
   slot().reset();
 }
 
@@ -113,8 +132,19 @@ int server_num() { return role().server_num(); }
 std::vector<std::string> worker_endpoints() { return role().worker_endpoints(); }
 std::vector<std::string> server_endpoints() { return role().server_endpoints(); }
 
-void barrier_worker() { workers().barrier(); }
-comm::Communicator& workers() { return joined().workers(); }
+void barrier_worker() {
+  const bool rejoined = is_worker() && job().role.job().rejoin > 0;
+  const bool group = job().joined.workers != nullptr;
+  // The servers know who is alive: a barrier there outlives a worker that an async job does
+  // without. Workers that do not know each other have no other.
+  if (job().servers != nullptr && is_worker() &&
+      (job().servers->worker().connected() || (!group && !rejoined)))
+    return job().servers->worker().client().barrier();
+  // The others have passed it: they train, and this worker has not connected yet.
+  if (rejoined) return;
+  workers().barrier();
+}
+comm::Communicator& workers() { return *joined().workers; }
 const Util& util() {
   joined();
   return *job().util;
@@ -122,13 +152,46 @@ const Util& util() {
 
 DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> optimizer,
                                            std::optional<DistributedStrategy> strategy) {
-  check_arg(job().is_collective || server_num() == 0,
-            "this job has parameter servers, and training with them is not built yet; start it "
-            "without servers and call fleet::init with is_collective");
+  const DistributedStrategy& chosen = strategy ? *strategy : job().strategy;
+  const ServerConfig config = server_num() > 0 ? server_config_of(chosen) : ServerConfig{};
+  return distributed_optimizer(std::move(optimizer), std::move(strategy), config);
+}
+
+DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> optimizer,
+                                           std::optional<DistributedStrategy> strategy,
+                                           const ServerConfig& config) {
   DistributedStrategy chosen = strategy ? *std::move(strategy) : job().strategy;
-  Mesh mesh = mesh_of(chosen, worker_num(), worker_index());
-  return {std::move(optimizer), std::move(chosen), std::move(mesh),
-          [](const Mesh& m, const std::vector<std::string>& groups) { connect(job(), m, groups); }};
+  if (job().is_collective || server_num() == 0) {
+    Mesh mesh = mesh_of(chosen, worker_num(), worker_index());
+    return {std::move(optimizer), std::move(chosen), std::move(mesh),
+            [](const Mesh& m, const std::vector<std::string>& g) { connect(job(), m, g); }};
+  }
+  // To its program a worker is alone: the others are behind the servers.
+  check(config);
+  const auto keep = [config](const ir::Program& main, const ir::Program& startup) {
+    job().servers = std::make_unique<ServerJob>(main, startup, config, job().role);
+  };
+  return {std::move(optimizer), std::move(chosen), fleetx::mesh_of({}, 1, 0), nullptr,
+          DistributedOptimizer::OnServers{config, keep}};
+}
+
+void init_server(const std::string& model_dir) { servers("init_server").listen(model_dir); }
+void run_server() { servers("run_server").serve(); }
+void init_worker(runtime::Scope& scope) { servers("init_worker").connect(scope); }
+void stop_worker() { servers("stop_worker").worker().leave(); }
+void pull_parameters(runtime::Scope& scope) { servers("pull_parameters").pull(scope); }
+void save_servers(const std::string& folder) {
+  servers("save_servers").worker().client().save(folder);
+}
+int64_t shrink(float threshold) { return servers("shrink").worker().client().shrink(threshold); }
+std::vector<std::string> server_tables() {
+  std::vector<std::string> names;
+  if (job().servers != nullptr)
+    for (const ps::SparseSpec& table : job().servers->tables().sparse) names.push_back(table.name);
+  return names;
+}
+ir::Names serve_alone(ir::Program& program, runtime::Scope& scope, const std::string& folder) {
+  return serve_alone(program, scope, servers("serve_alone").tables(), folder);
 }
 
 }  // namespace fleetx::fleet

@@ -6,6 +6,20 @@
 //
 // and `fleetrun --nproc_per_node=2 program` starts it. Alone it is worker 0 of 1. The functions are
 // about one job per process and are called by one thread; all but init need init before.
+//
+// A job with parameter servers runs the same program in all its processes:
+//
+//   fleet::init();
+//   fleet::distributed_optimizer(optim::Adam({.lr = 0.1})).minimize(loss);
+//   if (fleet::is_server()) {
+//     fleet::init_server();
+//     fleet::run_server();                  // until all workers have ended
+//   } else {
+//     exe.run(startup, scope);
+//     fleet::init_worker(scope);
+//     ...
+//     fleet::stop_worker();
+//   }
 #pragma once
 
 #include <optional>
@@ -15,6 +29,7 @@
 #include "fleetx/fleet/distributed_optimizer.h"
 #include "fleetx/fleet/role_maker.h"
 #include "fleetx/fleet/util.h"
+#include "fleetx/runtime/scope.h"
 
 namespace fleetx::fleet {
 
@@ -41,7 +56,8 @@ std::vector<std::string> worker_endpoints();
 std::vector<std::string> server_endpoints();
 
 void barrier_worker();
-// All of them. What these two return ends with the next init or finalize.
+// All of them. What these two return ends with the next init or finalize. Workers that do not know
+// each other's addresses (user-defined roles without worker_endpoints) have none.
 comm::Communicator& workers();
 const Util& util();
 
@@ -49,6 +65,10 @@ const Util& util();
 // the one of init counts.
 DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> optimizer,
                                            std::optional<DistributedStrategy> strategy = {});
+// The same, and how servers are used is said by `config` instead of strategy.a_sync.
+DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> optimizer,
+                                           std::optional<DistributedStrategy> strategy,
+                                           const ServerConfig& config);
 template <class O>
 DistributedOptimizer distributed_optimizer(O optimizer,
                                            std::optional<DistributedStrategy> strategy = {}) {
@@ -56,5 +76,31 @@ DistributedOptimizer distributed_optimizer(O optimizer,
       std::shared_ptr<optim::Optimizer>(std::make_shared<O>(std::move(optimizer))),
       std::move(strategy));
 }
+
+// ---- jobs with parameter servers; all after minimize ----
+
+// Of a server. Listens; with a folder it begins with what save_persistables has written there,
+// whatever number of servers did.
+void init_server(const std::string& model_dir = "");
+// Serves until all workers have called stop_worker.
+void run_server();
+
+// Of a worker: connects it to the servers, which may start later. Servers that have no values yet
+// take those that the first worker has in the scope; then the scope has the servers'. May be called
+// before the startup program, which does the same then.
+void init_worker(runtime::Scope& scope);
+// The servers have all gradients of this worker when it returns, and end when all have called it.
+void stop_worker();
+// Brings the parameters in the scope up to date.
+void pull_parameters(runtime::Scope& scope);
+// The servers write what they keep, with the optimizer's state, into a folder that they all see.
+// Called by one worker.
+void save_servers(const std::string& folder);
+// Drops rows whose values are all at most this in size; how many. Called by one worker.
+int64_t shrink(float threshold);
+// The tables of which the servers keep the rows.
+std::vector<std::string> server_tables();
+// See served_model.h.
+ir::Names serve_alone(ir::Program& program, runtime::Scope& scope, const std::string& folder);
 
 }  // namespace fleetx::fleet

@@ -143,6 +143,16 @@ RoleMaker RoleMaker::user_defined_collective(int current_id, const Endpoints& wo
   return RoleMaker(std::move(job), JobKind::kCollective);
 }
 
+void RoleMaker::set_server_endpoints(Endpoints endpoints, std::string secret,
+                                     std::optional<int> listen_fd) {
+  check_endpoints("servers", "endpoints", endpoints);
+  FLEETX_CHECK(std::ssize(endpoints) == server_num_);
+  job_.server_endpoints = std::move(endpoints);
+  job_.secret = std::move(secret);
+  job_.listen_fd = listen_fd;
+  if (is_server()) job_.endpoint = job_.server_endpoints[static_cast<size_t>(job_.rank)];
+}
+
 RoleMaker RoleMaker::mpi_symmetric(const JobEnv::Lookup& variables) {
   JobEnv job = JobEnv::from(variables);
   check_arg(job.started_by == StartedBy::kMpi,

@@ -7,6 +7,7 @@
 // A value; safe to share.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,7 +50,7 @@ class RoleMaker {
                                            const JobEnv::Lookup& variables = env::get);
 
   // `mpirun -np 2n`: ranks 0 2 4 ... are servers, 1 3 5 ... workers, and rank / 2 their index.
-  // mpirun does not tell addresses, so there are no endpoints.
+  // mpirun does not tell addresses, so there are no endpoints until set_server_endpoints.
   static RoleMaker mpi_symmetric(const JobEnv::Lookup& variables = env::get);
 
   Role role() const;
@@ -66,6 +67,9 @@ class RoleMaker {
   int local_rank() const { return job_.local_rank; }
   const std::vector<std::string>& worker_endpoints() const { return job_.worker_endpoints; }
   const std::vector<std::string>& server_endpoints() const { return job_.server_endpoints; }
+  // Found out by asking the servers. A server has a socket that is bound to its own.
+  void set_server_endpoints(std::vector<std::string> endpoints, std::string secret,
+                            std::optional<int> listen_fd);
   JobKind kind() const { return kind_; }
   // Nobody said that this process is part of a job.
   bool is_non_distributed() const { return alone_; }

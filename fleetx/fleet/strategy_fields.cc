@@ -103,6 +103,9 @@ std::vector<Field> fields_of(AmpConfigs& c) {
       {"use_pure_fp16", &c.use_pure_fp16},
       {"use_fp16_guard", &c.use_fp16_guard},
       {"use_optimizer_fp16", &c.use_optimizer_fp16},
+      {"dtype", &c.dtype, kAny, {"bfloat16", "float16"}},
+      {"fp16_guard_varnames", &c.fp16_guard_varnames},
+      {"multi_precision", &c.multi_precision},
   };
 }
 
@@ -111,6 +114,7 @@ std::vector<Field> fields_of(RecomputeConfigs& c) {
       {"checkpoints", &c.checkpoints},
       {"enable_offload", &c.enable_offload},
       {"checkpoint_shape", &c.checkpoint_shape},
+      {"budget_MB", &c.budget_MB, Rule::kNotNegative},
   };
 }
 
@@ -138,6 +142,10 @@ std::vector<Field> fields_of(DgcConfigs& c) {
 
 std::vector<Field> fields_of(GradientMergeConfigs& c) {
   return {{"k_steps", &c.k_steps, Rule::kPositive}, {"avg", &c.avg}};
+}
+
+std::vector<Field> fields_of(Fp16AllreduceConfigs& c) {
+  return {{"dtype", &c.dtype, Rule::kAny, {"float16", "bfloat16"}}};
 }
 
 std::vector<Field> fields_of(LarsConfigs& c) {
@@ -300,6 +308,7 @@ std::vector<Group> describe(DistributedStrategy& s) {
       {"adaptive_localsgd_configs", "adaptive_localsgd", fields_of(s.adaptive_localsgd_configs)},
       {"dgc_configs", "dgc", fields_of(s.dgc_configs)},
       {"gradient_merge_configs", "gradient_merge", fields_of(s.gradient_merge_configs)},
+      {"fp16_allreduce_configs", "fp16_allreduce", fields_of(s.fp16_allreduce_configs)},
       {"lars_configs", "lars", fields_of(s.lars_configs)},
       {"lamb_configs", "lamb", fields_of(s.lamb_configs)},
       {"pipeline_configs", "pipeline", fields_of(s.pipeline_configs)},

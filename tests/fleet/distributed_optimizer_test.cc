@@ -66,8 +66,7 @@ TEST(DistributedOptimizer, ConnectsTheGroupsThatStrategiesNeed) {
 }
 
 TEST(DistributedOptimizer, RefusesWhatIsNotBuilt) {
-  for (const char* name : {"amp", "lars", "lamb", "dgc", "localsgd", "adaptive_localsgd",
-                           "gradient_merge", "sharding", "pipeline", "auto", "a_sync"}) {
+  for (const char* name : {"sharding", "pipeline", "auto"}) {
     DistributedStrategy s;
     s.set(name, true);
     for (const int workers : {1, 2}) {

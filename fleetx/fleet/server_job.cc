@@ -1,0 +1,137 @@
+#include "fleetx/fleet/server_job.h"
+
+#include "fleetx/base/log.h"
+#include "fleetx/base/names.h"
+#include "fleetx/base/threads.h"
+#include "fleetx/comm/store.h"
+#include "fleetx/fleet/server_tables.h"
+
+namespace fleetx::fleet {
+namespace {
+
+// Of a job that was started without one: protects from other jobs by mistake, but not from anyone
+// who knows the addresses.
+std::string secret_of(const JobEnv& job) {
+  if (!job.secret.empty()) return job.secret;
+  return secret_from(str("servers ", join(job.server_endpoints, ",")));
+}
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+}  // namespace
+
+ServerJob::ServerJob(const ir::Program& main, const ir::Program& startup,
+                     const ServerConfig& config, const RoleMaker& role)
+    : role_(role),
+      mode_(config.mode),
+      tables_(fleet::server_tables(main, startup, config, role.worker_num(), role.server_num())),
+      geo_(config.mode == "geo") {
+  if (!role_.is_worker()) return;
+  worker_ = std::make_shared<WorkerServers>(
+      tables_, WorkerServers::Options{.gives_first_values = role_.is_first_worker(),
+                                      .waits_for_pushes = config.mode == "half_async"});
+  kernel::set_process_servers(worker_);
+}
+
+void ServerJob::listen(const std::string& model_dir) {
+  check_arg(role_.is_server(), "init_server: this process is worker ", role_.worker_index());
+  const JobEnv& job = role_.job();
+  const bool copies = job.replicas == 2;
+  check_arg(!copies || role_.server_num() > 1,
+            "replicas=2 needs two servers or more; this job has ", role_.server_num());
+  const auto next = static_cast<size_t>((role_.server_index() + 1) % role_.server_num());
+  server_ = std::make_unique<ps::Server>(
+      ps::ServerOptions{.job = tables_,
+                        .index = role_.server_index(),
+                        .endpoint = job.endpoint,
+                        .listen_fd = job.listen_fd,
+                        .secret = secret_of(job),
+                        .job_id = job.job_id,
+                        .threads = num_threads(),
+                        .worker_timeout = milliseconds(job.silence_seconds),
+                        .copied_by = copies ? job.server_endpoints[next] : "",
+                        .keeps_copy = copies,
+                        .snapshot = job.snapshot,
+                        .snapshot_interval = milliseconds(job.snapshot_seconds)});
+  if (job.rejoin > 0)
+    server_->restore();
+  else if (!model_dir.empty())
+    server_->load(model_dir);
+  if (!job.snapshot.empty() && mode_ == "sync" && role_.server_index() == 0)
+    log::warning("fleet",
+                 "sync: servers make no snapshots of their own, since one that came back would be "
+                 "at another step than the others; use save_persistables and init_server(folder)");
+  tell_launcher();
+}
+
+// Who dies from now on is a matter of the mode (launch/fault_policy.h), which fleetrun cannot see.
+void ServerJob::tell_launcher() const {
+  const JobEnv& job = role_.job();
+  if (job.started_by != JobEnv::StartedBy::kFleetrun || job.store.empty() || job.rejoin > 0) return;
+  try {
+    comm::StoreClient store(comm::store_options_from_env(-1));
+    store.set(job_var::kModeKey, mode_);
+  } catch (const Error& e) {
+    // A process has failed meanwhile: fleetrun stops the job.
+    log::warning("fleet", "server ", job.rank, " cannot tell fleetrun its mode: ", e.what());
+  }
+}
+
+void ServerJob::serve() {
+  if (server_ == nullptr) listen("");
+  server_->run();
+  server_.reset();
+}
+
+WorkerServers& ServerJob::worker() const {
+  check_arg(worker_ != nullptr, "this process is server ", role_.server_index(),
+            "; only workers ask servers for something");
+  return *worker_;
+}
+
+void ServerJob::connect(runtime::Scope& scope) {
+  const JobEnv& job = role_.job();
+  WorkerServers& servers = worker();
+  if (servers.connected()) return;
+  // A worker that comes back finds its servers running, if they have not ended.
+  constexpr double kServersMayStartLater = 60;
+  servers.connect({.job = tables_,
+                   .worker = role_.worker_index(),
+                   .servers = job.server_endpoints,
+                   .secret = secret_of(job),
+                   .job_id = job.job_id,
+                   .connect_timeout =
+                       milliseconds(job.rejoin > 0 ? job.reconnect_seconds : kServersMayStartLater),
+                   .reconnect_timeout = milliseconds(job.reconnect_seconds),
+                   .silence = milliseconds(job.silence_seconds)});
+  bool started = true;  // the startup program has run
+  for (const ps::DenseSpec& table : tables_.dense)
+    for (const ps::DenseParam& p : table.params) started = started && scope.has(p.name);
+  if (started) with_values(scope, [&](const auto values) { servers.start_with(values); });
+}
+
+void ServerJob::pull(runtime::Scope& scope) {
+  if (geo_) return;  // a worker trains what it has
+  with_values(scope, [&](const auto values) { worker().pull(values); });
+}
+
+void ServerJob::with_values(
+    runtime::Scope& scope,
+    const std::function<void(std::span<const kernel::Servers::Value>)>& call) {
+  std::vector<std::pair<std::string, Tensor>> own;
+  std::vector<kernel::Servers::Value> values;
+  for (const ps::DenseSpec& table : tables_.dense)
+    for (const ps::DenseParam& p : table.params) {
+      own.emplace_back(p.name, scope.get(p.name));
+      values.push_back({worker_->parameter(p.name), static_cast<float*>(own.back().second.raw())});
+    }
+  call(values);
+  for (const auto& [name, value] : own) {
+    scope.set(name, value);
+    if (geo_) scope.set(name + "@BASE", value);
+  }
+}
+
+}  // namespace fleetx::fleet

@@ -1,0 +1,50 @@
+// The parameter servers of a job, as seen by one of its processes: a server, or a worker with its
+// connections to them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "fleetx/fleet/role_maker.h"
+#include "fleetx/fleet/server_config.h"
+#include "fleetx/fleet/worker_servers.h"
+#include "fleetx/ir/program.h"
+#include "fleetx/ps/server.h"
+#include "fleetx/runtime/scope.h"
+
+namespace fleetx::fleet {
+
+class ServerJob {
+ public:
+  // The programs with their updates. A worker's ops find its servers from now on.
+  ServerJob(const ir::Program& main, const ir::Program& startup, const ServerConfig& config,
+            const RoleMaker& role);
+
+  const ps::JobSpec& tables() const { return tables_; }
+
+  // Of a server: see fleet.h.
+  void listen(const std::string& model_dir);
+  void serve();
+
+  // Of a worker.
+  WorkerServers& worker() const;
+  void connect(runtime::Scope& scope);
+  void pull(runtime::Scope& scope);
+
+ private:
+  // Calls with the parameters' values as the scope has them; writes back what they became.
+  void with_values(runtime::Scope& scope,
+                   const std::function<void(std::span<const kernel::Servers::Value>)>& call);
+
+  void tell_launcher() const;
+
+  RoleMaker role_;
+  std::string mode_;
+  ps::JobSpec tables_;
+  bool geo_;
+  std::shared_ptr<WorkerServers> worker_;
+  std::unique_ptr<ps::Server> server_;
+};
+
+}  // namespace fleetx::fleet

@@ -1,0 +1,73 @@
+// The servers of a job as the ops of a worker see them: kernel::Servers over a ps::Client.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fleetx/kernel/servers.h"
+#include "fleetx/ps/client.h"
+
+namespace fleetx::fleet {
+
+class WorkerServers final : public kernel::Servers {
+ public:
+  struct Options {
+    bool gives_first_values = false;  // the first worker
+    // half_async: a step ends when the servers have applied its gradients.
+    bool waits_for_pushes = false;
+  };
+  WorkerServers(ps::JobSpec job, Options options);
+
+  // Waits for the servers. Before it, start_with() leaves values as they are and all other calls
+  // are errors.
+  void connect(ps::ClientOptions options);
+  bool connected() const { return client_ != nullptr; }
+  ps::Client& client();
+  const ps::JobSpec& job() const { return job_; }
+  // Waits until the servers have all gradients of this worker, then says goodbye.
+  void leave();
+
+  int parameter(std::string_view name) override;
+  int table(std::string_view name) override;
+  void pull_rows(std::span<const Lookup> lookups, bool make) override;
+  void push(std::span<const Gradient> dense, std::span<const RowGradient> rows) override;
+  void pull(std::span<const Value> values) override;
+  void start_with(std::span<const Value> values) override;
+  void exchange(std::span<const Exchange> values) override;
+
+ private:
+  // A dense parameter: its table and its place there.
+  struct Place {
+    size_t table, index;
+    int64_t count;
+  };
+  // Rows of one table in one step.
+  struct Pulled {
+    std::vector<int64_t> given;  // ids of all lookups
+    std::shared_ptr<const ps::IdBatch> ids;
+    std::vector<float> rows;  // of the distinct ones
+    ps::Ticket ticket;
+  };
+
+  const Place& place(int parameter) const { return places_[static_cast<size_t>(parameter)]; }
+  void wait_for_pushes();
+  void push_rows(const RowGradient& gradient);
+  // Pointers by table, in the order of its parameters. Every parameter of a table must be there.
+  template <class P, class Values, class Get>
+  std::vector<std::vector<P>> by_table(const Values& values, Get get) const;
+
+  ps::JobSpec job_;
+  Options options_;
+  std::vector<Place> places_;
+  std::map<std::string, int, std::less<>> parameters_, tables_;
+  std::unique_ptr<ps::Client> client_;
+  std::vector<Pulled> pulled_;              // by table
+  std::vector<ps::Ticket> pushes_;          // of this step
+  std::vector<std::vector<float>> scaled_;  // by parameter: what travels in the gradient's place
+  std::vector<float> scaled_rows_;
+};
+
+}  // namespace fleetx::fleet
