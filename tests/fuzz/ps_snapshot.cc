@@ -1,0 +1,38 @@
+// Any content of a section of a parameter server's snapshot is loaded, or refused as damaged or as
+// one of another model. The first byte says which kind of section it is.
+#include "fleetx/ps/snapshot.h"
+
+#include <iostream>
+
+#include "fleetx/ps/own_snapshot.h"
+
+namespace fleetx::ps {
+namespace {
+
+void check(std::string_view bytes) {
+  if (bytes.empty()) return;
+  JobSpec job{.workers = 1, .servers = 2};
+  job.dense = {{.name = "dense", .params = {{"w", {3, 2}, add_rule()}, {"b", {2}, add_rule()}}}};
+  job.sparse = {{.name = "t", .dim = 2, .rule = add_rule()}};
+  PayloadPool pool;
+  TableService tables(job, 0, 1, pool);
+  try {
+    if (bytes[0] == 2)
+      decode_progress(bytes.substr(1), job, "fuzz");
+    else
+      parse_section(tables, 0, bytes[0] % 2 == 0 ? Section::kDense : Section::kSparse,
+                    bytes.substr(1), "fuzz");
+  } catch (const Error& e) {
+    if (e.kind() == Error::Kind::kCorrupt || e.kind() == Error::Kind::kInvalidArgument) return;
+    std::cerr << "refused, but not as damaged: " << e.what() << '\n';
+    std::abort();
+  }
+}
+
+}  // namespace
+}  // namespace fleetx::ps
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fleetx::ps::check({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
