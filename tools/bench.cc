@@ -26,6 +26,7 @@ struct BenchCommand {
   int threads = 0;
   int steps = 10;
   int warmup = 2;
+  WorkloadStrategies with;
   bool test = false;
   bool json = false;
   bool profile = false;
@@ -36,6 +37,7 @@ struct Measured {
   std::optional<double> loss;   // inference has none
   double flops = 0;
   size_t plan_bytes = 0;
+  runtime::Profile::CallRow calls;  // to other workers, of all steps
 
   double best() const { return seconds.front(); }
   double total() const { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
@@ -68,6 +70,11 @@ Measured measure(const Workload& w, const BenchCommand& c) {
     m.plan_bytes = plan.peak_bytes();
   }
   std::ranges::sort(m.seconds);
+  for (const runtime::Profile::CallRow& call : exe.profile().calls()) {
+    m.calls.seconds += call.seconds;
+    m.calls.waited_seconds += call.waited_seconds;
+    m.calls.bytes_sent += call.bytes_sent;
+  }
   if (c.profile) std::cerr << exe.profile().table();
   return m;
 }
@@ -80,7 +87,7 @@ double peak_rss_mib() {
 
 void bench(const BenchCommand& c) {
   if (c.threads > 0) set_num_threads(c.threads);
-  Workload w = make_workload(c.model, c.batch);
+  Workload w = make_workload(c.model, c.batch, c.with);
   if (c.test) make_inference(w);
   const Measured m = measure(w, c);
   const int workers = fleet::worker_num();
@@ -104,6 +111,11 @@ void bench(const BenchCommand& c) {
                                    {"loss", nullptr},
                                    {"isa", cpu::name_of(cpu::capabilities().best)}};
     if (m.loss) line["loss"] = *m.loss;
+    if (c.profile) {
+      line["calls_s"] = m.calls.seconds / c.steps;
+      line["waited_s"] = m.calls.waited_seconds / c.steps;
+      line["sent_mb"] = m.calls.bytes_sent / c.steps / 1e6;
+    }
     std::cout << line.dump() << "\n";
     return;
   }
@@ -122,14 +134,19 @@ void bench(const BenchCommand& c) {
 
 std::string footer() {
   std::string text =
-      "A step is forward, backward and update, on made-up data held in memory, in f32; with "
+      "A step is forward, backward and update, on made-up data held in memory, in f32 (or --amp); "
+      "with "
       "--test\n"
       "it is the forward part as used after training, up to the logits. Speed is that of the best\n"
       "step; gflops counts the arithmetic of the plan. With --json one line is printed with the\n"
       "fields model, batch, threads, workers, best_s, median_s, total_s (all measured steps),\n"
       "steps_per_s, items_per_s, gflops, peak_mib (whole process), plan_mib (what the plan says "
       "it\n"
-      "needs), loss (null with --test) and isa.\n"
+      "needs), loss (null with --test) and isa; with --profile also calls_s, waited_s and "
+      "sent_mb:\n"
+      "seconds of calls to other workers, those in which this one had nothing else to do, and "
+      "what\n"
+      "went to other hosts, each in the mean of the steps.\n"
       "bench/run compares these figures with those of other frameworks.\n\n"
       "Models:\n";
   for (const WorkloadInfo& info : known_workloads())
@@ -140,6 +157,8 @@ std::string footer() {
          "  fleetx bench mlp\n"
          "  fleetx bench resnet50 --batch 16 --threads 1 --steps 5 --json\n"
          "  fleetx bench bert-base --batch 8 --steps 3 --profile\n"
+         "  fleetx bench resnet50 --amp bf16\n"
+         "  fleetx bench mlp --strategy merge.prototxt    gradient_merge: true ...\n"
          "  fleetx bench resnet50 --test --batch 1\n"
          "  fleetrun --nproc_per_node=2 fleetx bench resnet50 --batch 16    two workers, 16 each\n";
 }
@@ -162,6 +181,16 @@ void add_bench(CLI::App& app) {
   command->add_option("--warmup", c->warmup, "steps before these")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
+  command->add_option("--amp", c->with.amp, "values in 16 bits, as the strategy amp has them")
+      ->check(CLI::IsMember({"bf16", "f16"}));
+  command->add_flag("--recompute", c->with.recompute,
+                    "backward computes again what it needs, from checkpoints that are chosen");
+  command
+      ->add_option("--strategy", c->with.file,
+                   "file with a DistributedStrategy as text, as save_to_prototxt writes it")
+      ->check(CLI::ExistingFile);
+  command->add_flag("--momentum", c->with.momentum,
+                    "momentum instead of the network's own optimizer");
   command->add_flag("--test", c->test, "inference instead of training");
   command->add_flag("--json", c->json, "one line of JSON instead of text");
   command->add_flag("--profile", c->profile, "also print time, GFLOP/s and GB/s per op, on stderr");

@@ -9,7 +9,10 @@ namespace fleetx::tools {
 void add_show(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_make_flowers(CLI::App& app);
+void add_convert(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_ps(CLI::App& app);
+void add_strategies(CLI::App& app);
 
 }  // namespace fleetx::tools

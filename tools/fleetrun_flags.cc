@@ -50,6 +50,16 @@ void add_flags(CLI::App& app, launch::Options& o) {
   app.add_option("--heter_workers", o.heter_workers, "ip:port of all heter workers")->group(ps);
   app.add_option("--http_port", o.http_port, "Port where the processes meet (default: any)")
       ->group(ps);
+  app.add_option(
+         "--snapshot_interval", o.snapshot_interval,
+         "Seconds between snapshots of a server, from which it goes on if it dies (not sync)")
+      ->group(ps);
+  app.add_option("--snapshot_dir", o.snapshot_dir,
+                 "Where servers keep them (default: snapshots in --log_dir)")
+      ->group(ps);
+  app.add_option("--replicas", o.replicas,
+                 "2: each server keeps a copy of another, so that one may die and nothing is lost")
+      ->group(ps);
   const char* any = "Any job";
   app.add_option("--run_mode", o.run_mode, "collective, ps or ps-heter (default: from the flags)")
       ->group(any);

@@ -1,9 +1,11 @@
 #include "tools/fleetrun_store.h"
 
+#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "fleetx/base/error.h"
+#include "fleetx/base/job_env.h"
 #include "fleetx/comm/store.h"
 
 namespace fleetx::tools {
@@ -15,6 +17,8 @@ Milliseconds to_milliseconds(double seconds) {
   return Milliseconds(static_cast<Milliseconds::rep>(seconds * 1000));
 }
 
+constexpr Milliseconds kLongerThanAnyJob{std::chrono::hours(24 * 365)};
+
 comm::Failure early_end(int rank, const std::string& host, long pid) {
   return {.rank = rank,
           .host = host,
@@ -22,10 +26,45 @@ comm::Failure early_end(int rank, const std::string& host, long pid) {
           .what = "ended with exit code 0 before it joined the others"};
 }
 
+// Waits for the mode that the servers tell (job_var::kModeKey). Beforehand: after a failure the
+// store answers with the failure alone.
+class ModeListener {
+ public:
+  explicit ModeListener(comm::StoreClient& store) : store_(store), thread_([this] { listen(); }) {}
+  ~ModeListener() {
+    try {
+      if (!mode()) store_.set(job_var::kModeKey, "");  // ends the wait
+    } catch (const Error&) {
+      // A failure was published, which ends it, too.
+    }
+  }
+  std::optional<std::string> mode() const {
+    const std::scoped_lock lock(mutex_);
+    return mode_;
+  }
+
+ private:
+  void listen() {
+    try {
+      const std::string mode = store_.get(job_var::kModeKey, kLongerThanAnyJob);
+      const std::scoped_lock lock(mutex_);
+      if (!mode.empty()) mode_ = mode;
+    } catch (const Error&) {
+    }
+  }
+
+  comm::StoreClient& store_;
+  mutable std::mutex mutex_;
+  std::optional<std::string> mode_;
+  std::jthread thread_;
+};
+
 class ServedStore final : public launch::ProcessStore {
  public:
   ServedStore(const launch::Endpoint& where, const std::string& secret, const std::string& job)
-      : server_({.listen = {where.ip, where.port}, .secret = secret, .job = job}) {}
+      : secret_(secret),
+        job_(job),
+        server_({.listen = {where.ip, where.port}, .secret = secret, .job = job}) {}
   launch::Endpoint endpoint() const override {
     const comm::Endpoint endpoint = server_.endpoint();
     return {endpoint.host, endpoint.port};
@@ -36,9 +75,20 @@ class ServedStore final : public launch::ProcessStore {
   void ended(int rank, const std::string& host, long pid) override {
     server_.ended(early_end(rank, host, pid));
   }
+  void listen_for_mode() override {
+    client_.emplace(
+        comm::StoreOptions{.server = server_.endpoint(), .secret = secret_, .job = job_});
+    listener_.emplace(*client_);
+  }
+  std::optional<std::string> mode() const override {
+    return listener_ ? listener_->mode() : std::nullopt;
+  }
 
  private:
+  const std::string secret_, job_;
   comm::StoreServer server_;
+  std::optional<comm::StoreClient> client_;
+  std::optional<ModeListener> listener_;
 };
 
 // A client of the store that the first machine serves.
@@ -56,9 +106,14 @@ class RemoteStore final : public launch::ProcessStore {
   void ended(int rank, const std::string& host, long pid) override {
     client_.ended(early_end(rank, host, pid));
   }
+  void listen_for_mode() override { listener_.emplace(client_); }
+  std::optional<std::string> mode() const override {
+    return listener_ ? listener_->mode() : std::nullopt;
+  }
 
  private:
   comm::StoreClient client_;
+  std::optional<ModeListener> listener_;
 };
 
 class StoreLink final : public launch::Link {

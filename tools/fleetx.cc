@@ -35,6 +35,9 @@ int run(int argc, char** argv) {
   add_plan(app);
   add_bench(app);
   add_doctor(app);
+  add_ps(app);
+  add_strategies(app);
+  add_convert(app);
   add_make_flowers(app);
   try {
     check_command(app, argc, argv);

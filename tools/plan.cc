@@ -27,6 +27,7 @@ struct PlanCommand {
   std::vector<std::string> fetch;
   std::vector<std::string> skip;
   std::string mesh;  // dp=64
+  WorkloadStrategies with;
   int rank = 0;
 };
 
@@ -148,7 +149,8 @@ Subject from_workload(const PlanCommand& c, const Mesh& mesh) {
   for (const Mesh::Axis& axis : mesh.axes())
     check_arg(axis.name == "dp" || axis.size == 1, "--mesh ", c.mesh, ": no strategy splits '",
               c.file, "' along the axis '", axis.name, "'; use dp");
-  Workload w = describe_workload(c.file, c.batch, mesh.axes().empty() ? mesh_of({}, 1, 0) : mesh);
+  Workload w =
+      describe_workload(c.file, c.batch, mesh.axes().empty() ? mesh_of({}, 1, 0) : mesh, c.with);
   return {std::move(w.main), std::move(w.feed_types), {w.loss}};
 }
 
@@ -200,6 +202,10 @@ void add_plan(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--mesh", c->mesh, "the job: dp=64 are 64 workers that share a batch");
+  command->add_option("--amp", c->with.amp, "a built-in network with values in 16 bits")
+      ->check(CLI::IsMember({"bf16", "f16"}));
+  command->add_flag("--recompute", c->with.recompute,
+                    "a built-in network whose backward computes again what it needs");
   command->add_option("--rank", c->rank, "whose plan (default: that of rank 0)")
       ->check(CLI::Range(0, static_cast<int>(kMostRanks)));
   command->add_option("--threads", c->threads, "compute threads")->check(CLI::Range(1, 1024));

@@ -206,8 +206,18 @@ const Entry& entry_of(const std::string& name) {
   return entries().front();
 }
 
+fleet::DistributedStrategy strategy_for(const WorkloadStrategies& with) {
+  fleet::DistributedStrategy strategy;
+  if (!with.file.empty()) strategy.load_text(with.file);
+  strategy.recompute |= with.recompute;
+  strategy.amp |= !with.amp.empty();
+  if (with.amp == "f16") strategy.amp_configs.dtype = "float16";
+  return strategy;
+}
+
 template <class Minimize>
-Workload build(const Entry& entry, int64_t batch, bool values, const Minimize& minimize) {
+Workload build(const Entry& entry, int64_t batch, bool values, bool with_momentum,
+               const Minimize& minimize) {
   Workload w;
   w.batch = batch > 0 ? batch : entry.info.batch;
   w.unit = entry.unit;
@@ -217,22 +227,23 @@ Workload build(const Entry& entry, int64_t batch, bool values, const Minimize& m
   w.loss = trained.loss.name();
   for (const Var& v : trained.outputs) w.outputs.push_back(v.name());
   w.items = trained.items;
-  minimize(entry.optimizer(), trained.loss);
+  minimize(with_momentum ? momentum() : entry.optimizer(), trained.loss);
   return w;
 }
 
 }  // namespace
 
-Workload make_workload(const std::string& name, int64_t batch) {
-  return build(entry_of(name), batch, true, [](auto optimizer, const Var& loss) {
+Workload make_workload(const std::string& name, int64_t batch, const WorkloadStrategies& with) {
+  return build(entry_of(name), batch, true, with.momentum, [&](auto optimizer, const Var& loss) {
     if (!fleet::is_initialized()) fleet::init({.is_collective = true});
-    fleet::distributed_optimizer(std::move(optimizer)).minimize(loss);
+    fleet::distributed_optimizer(std::move(optimizer), strategy_for(with)).minimize(loss);
   });
 }
 
-Workload describe_workload(const std::string& name, int64_t batch, const Mesh& mesh) {
-  return build(entry_of(name), batch, false, [&](auto optimizer, const Var& loss) {
-    fleet::DistributedOptimizer(std::move(optimizer), {}, mesh).minimize(loss);
+Workload describe_workload(const std::string& name, int64_t batch, const Mesh& mesh,
+                           const WorkloadStrategies& with) {
+  return build(entry_of(name), batch, false, with.momentum, [&](auto optimizer, const Var& loss) {
+    fleet::DistributedOptimizer(std::move(optimizer), strategy_for(with), mesh).minimize(loss);
   });
 }
 

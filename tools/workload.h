@@ -29,13 +29,22 @@ struct WorkloadInfo {
 const std::vector<WorkloadInfo>& known_workloads();
 bool is_workload(const std::string& name);
 
+// Strategies that a workload is trained with.
+struct WorkloadStrategies {
+  std::string amp = "";  // bf16 or f16; "": f32
+  bool recompute = false;
+  std::string file = "";  // with the text of a DistributedStrategy
+  bool momentum = false;  // instead of the network's own optimizer: dgc needs it
+};
+
 // batch 0: the default. An unknown name is an error that lists the known ones. In a job of several
 // workers the program is that of this worker, and `batch` and `items` are its share.
-Workload make_workload(const std::string& name, int64_t batch);
+Workload make_workload(const std::string& name, int64_t batch, const WorkloadStrategies& with = {});
 
 // The training program of any rank of any mesh, with the strategies that a job of that mesh has.
 // For planning: there are no feeds, and this process joins nobody.
-Workload describe_workload(const std::string& name, int64_t batch, const Mesh& mesh);
+Workload describe_workload(const std::string& name, int64_t batch, const Mesh& mesh,
+                           const WorkloadStrategies& with = {});
 
 // From training to inference: the main program computes the outputs and nothing else.
 void make_inference(Workload& w);

@@ -84,6 +84,32 @@ TEST(Bench, ProfileListsOps) {
   EXPECT_TRUE(contains(r.out, "examples/s"));
 }
 
+TEST(Bench, StrategyComesFromAFile) {
+  const TempDir folder;
+  const auto run = [&](const std::string& model, const std::string& text, bool momentum) {
+    std::vector<std::string> args{"bench",    model, "--steps", "4",
+                                  "--warmup", "0",   "--json",  "--profile"};
+    args.insert(args.end(), {"--strategy", folder.write("strategy.prototxt", text)});
+    if (momentum) args.emplace_back("--momentum");
+    return run_tool(args);
+  };
+  const auto loss = [&](const std::string& text, bool momentum) {
+    const ToolResult r = run("tiny-mlp", text, momentum);
+    EXPECT_EQ(r.code, 0) << r.err;
+    const Json line = Json::parse(r.out);
+    for (const char* field : {"calls_s", "waited_s", "sent_mb"})
+      EXPECT_EQ(line[field], 0) << "one worker calls nobody: " << field;
+    return line["loss"].get<double>();
+  };
+  const double plain = loss("", false);
+  // In the fourth batch the parameters are still the first ones.
+  EXPECT_GT(loss("gradient_merge: true gradient_merge_configs { k_steps: 8 }", false), plain);
+  EXPECT_EQ(loss("", true), plain) << "momentum is the network's own";
+  expect_error(run("wide-deep", "lars: true", false), 2, "Momentum");
+  expect_error(run("wide-deep", "lars: true", true), 2, "sparse");
+  expect_error(run("tiny-mlp", "dgcc: true", false), 2, "strategy.prototxt:1: unknown field");
+}
+
 TEST(Bench, MistakesAreExplained) {
   expect_error(run_tool({"bench", "resnet5"}), 2,
                "no model 'resnet5'; known: resnet50, vgg16, bert-base, mlp, tiny-mlp, wide-deep");

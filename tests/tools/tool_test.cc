@@ -58,17 +58,27 @@ namespace {
 TEST(Tool, HelpListsTheCommands) {
   const ToolResult r = run_tool({"--help"});
   EXPECT_EQ(r.code, 0);
-  for (const char* command : {"show", "plan", "bench", "doctor", "make-flowers"})
+  for (const char* command :
+       {"show", "plan", "bench", "doctor", "ps", "strategies", "make-flowers"})
     EXPECT_TRUE(contains(r.out, command));
 }
 
 TEST(Tool, EveryCommandTeachesWithExamples) {
-  for (const char* command : {"show", "plan", "bench", "doctor", "make-flowers"}) {
+  for (const char* command :
+       {"show", "plan", "bench", "doctor", "ps", "strategies", "make-flowers"}) {
     const ToolResult r = run_tool({command, "--help"});
     EXPECT_EQ(r.code, 0) << command;
     EXPECT_TRUE(contains(r.out, "Examples:")) << command;
     EXPECT_TRUE(contains(r.out, std::string("  fleetx ") + command)) << command;
   }
+}
+
+TEST(Tool, StrategiesSaysWhichGoTogether) {
+  const ToolResult r = run_tool({"strategies"});
+  EXPECT_EQ(r.code, 0);
+  for (const char* part : {"gradient_merge", "works", "[1] strategies '"})
+    EXPECT_TRUE(contains(r.out, part));
+  EXPECT_TRUE(contains(run_tool({"strategies", "--markdown"}).out, "`gradient_merge` | works |"));
 }
 
 TEST(Tool, Version) { EXPECT_EQ(run_tool({"--version"}).out, FLEETX_VERSION "\n"); }
