@@ -15,6 +15,7 @@ void bind_runtime(py::module_& m);
 void bind_nn(py::module_& m);
 void bind_optim(py::module_& m);
 void bind_data(py::module_& m);
+void bind_samples(py::module_& m);
 void bind_roles(py::module_& m);
 void bind_fleet(py::module_& m);
 void bind_models(py::module_& m);

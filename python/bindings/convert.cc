@@ -48,7 +48,7 @@ ir::Attr list_from(const py::sequence& list) {
 std::string dtype_name(DType dtype) {
   for (const Type& type : kTypes)
     if (type.dtype == dtype) return type.name;
-  return std::string(fleetx::name_of(dtype));
+  return dtype == bf16 ? "bfloat16" : std::string(fleetx::name_of(dtype));
 }
 
 DType dtype_of(const std::string& name) {
@@ -57,7 +57,7 @@ DType dtype_of(const std::string& name) {
   const auto type = dtype_from_name(name);
   check_arg(type.has_value(), "'", name,
             "' is not a data type that FleetX has; known: float32 float64 int32 int64 float16 "
-            "uint8 bool");
+            "bfloat16 uint8 bool");
   return *type;
 }
 
@@ -127,8 +127,24 @@ Tensor tensor_from(const py::array& array) {
   return Tensor::view(dtype, std::move(shape), const_cast<void*>(plain.data()), std::move(keep));
 }
 
+// NumPy has no bf16: its numbers are given as f32, which is exact.
+Tensor with_numpy_type(const Tensor& tensor) {
+  if (tensor.dtype() != bf16) return tensor;
+  Tensor out(f32, tensor.shape());
+  std::copy(tensor.data<BFloat16>().begin(), tensor.data<BFloat16>().end(),
+            out.data<float>().begin());
+  return out;
+}
+
+Tensor in_dtype(const Tensor& tensor, DType wanted) {
+  if (wanted != bf16 || tensor.dtype() != f32) return tensor;
+  Tensor out(bf16, tensor.shape());
+  std::copy(tensor.data<float>().begin(), tensor.data<float>().end(), out.data<BFloat16>().begin());
+  return out;
+}
+
 py::array array_from(const Tensor& tensor) {
-  const Tensor plain = tensor.plain();
+  const Tensor plain = with_numpy_type(tensor.plain());
   auto* owner = new Tensor(plain);
   const py::capsule keep(owner, [](void* p) { delete static_cast<Tensor*>(p); });
   // Strides are given: this pybind11 would find the size of an element where NumPy 2 no longer has

@@ -27,7 +27,9 @@ py::dict to_python(const ir::Attrs& attrs);
 
 // A view where the array is row-major (the array stays alive with it), else a copy.
 Tensor tensor_from(const py::array& array);
-// A view: the array keeps the tensor's memory.
+// NumPy has no bf16, so that numbers for it come as f32: they are rounded. Others stay.
+Tensor in_dtype(const Tensor& tensor, DType wanted);
+// A view: the array keeps the tensor's memory; of bf16 a copy in f32.
 py::array array_from(const Tensor& tensor);
 
 // {"op": ..., "attrs": {...}} or {"kind": "xavier_uniform", ...}; None gives an empty one.

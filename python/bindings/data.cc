@@ -8,7 +8,6 @@
 #include "fleetx/data/flowers.h"
 #include "fleetx/data/image_list.h"
 #include "fleetx/data/loader.h"
-#include "fleetx/data/multi_slot.h"
 
 namespace fleetx::python {
 namespace {
@@ -136,27 +135,10 @@ py::dict download(const std::string& yaml, const std::string& folder, int shard_
                   py::arg("unpacked") = done.unpacked);
 }
 
-// [(values, lengths)] of (name, dtype, width) slots.
-py::list parse_multi_slot(const std::string& lines,
-                          const std::vector<std::tuple<std::string, std::string, int64_t>>& given) {
-  std::vector<data::Slot> slots;
-  for (const auto& [name, dtype, width] : given) slots.push_back({name, dtype_of(dtype), width});
-  std::vector<data::SlotValues> columns;
-  {
-    const GilReleased release;
-    columns = data::parse_multi_slot(lines, slots);
-  }
-  py::list out;
-  for (const data::SlotValues& c : columns)
-    out.append(py::make_tuple(array_from(c.values), array_from(c.lengths)));
-  return out;
-}
-
 }  // namespace
 
 void bind_data(py::module_& m) {
   bind_images(m);
-  m.def("parse_multi_slot", &parse_multi_slot);
   m.def("download", &download, py::arg("yaml"), py::arg("folder"), py::arg("shard_num"),
         py::arg("shard_id"), py::arg("threads"));
   m.def(

@@ -9,6 +9,8 @@
 #include "bindings/gil.h"
 #include "bindings/interrupt.h"
 #include "bindings/optim.h"
+#include "fleetx/strategies/amp_casts.h"
+#include "fleetx/strategies/parameter_server.h"
 #include "fleetx/strategies/sync_batch_norm.h"
 
 namespace fleetx::python {
@@ -16,12 +18,6 @@ namespace {
 
 using fleet::DistributedStrategy;
 using fleet::RoleMaker;
-
-// For others, without keeping Python from running.
-struct Waiting {
-  const Interruptible guard;
-  const GilReleased release;
-};
 
 comm::ReduceOp op_of(const std::string& name) {
   for (const auto op : {comm::ReduceOp::kSum, comm::ReduceOp::kProd, comm::ReduceOp::kMin,
@@ -63,15 +59,41 @@ py::array all_gather(const py::array& array) {
   return array_from(out);
 }
 
+// {"mode": "geo", "k_steps": 100, ...}, with the names of ServerConfig.
+fleet::ServerConfig server_config(const py::dict& from) {
+  fleet::ServerConfig config;
+  for (const auto& [key, value] : from) {
+    const auto name = key.cast<std::string>();
+    const auto read = [&](const char* field, auto& to) {
+      if (name != field) return false;
+      to = value.cast<std::remove_reference_t<decltype(to)>>();
+      return true;
+    };
+    const bool known =
+        read("mode", config.mode) || read("k_steps", config.k_steps) ||
+        read("staleness", config.staleness) || read("slice_var_up", config.slice_var_up) ||
+        read("split_method", config.split_method) || read("min_block_size", config.min_block_size);
+    FLEETX_CHECK(known, "ServerConfig has no '", name, "'");
+  }
+  return config;
+}
+
 // What fleet.minimize gives back: pairs of parameter and gradient, the learning rate, and what was
-// applied.
-py::tuple minimize(PyBuilder& b, const py::dict& options, const DistributedStrategy* strategy,
-                   const std::string& loss, const ir::Names& parameters,
-                   const std::set<std::string>& no_grad, const std::string& file, int line) {
+// applied. `alone`: a program of one worker, whatever job this process is part of. `servers`: None,
+// or how the job's servers are used.
+py::tuple minimize(PyBuilder& b, const py::dict& options, const DistributedStrategy* given,
+                   bool alone, const std::string& loss, const ir::Names& parameters,
+                   const std::set<std::string>& no_grad, const py::object& servers,
+                   const std::string& file, int line) {
   const PyBuilder::At at(b, file, line);
+  const auto inner = std::shared_ptr<optim::Optimizer>(make_optimizer(b, options));
+  const auto strategy = given == nullptr ? std::nullopt : std::optional(*given);
+  const auto for_this_job = [&] {
+    if (servers.is_none()) return fleet::distributed_optimizer(inner, strategy);
+    return fleet::distributed_optimizer(inner, strategy, server_config(servers.cast<py::dict>()));
+  };
   auto optimizer =
-      fleet::distributed_optimizer(std::shared_ptr<optim::Optimizer>(make_optimizer(b, options)),
-                                   strategy == nullptr ? std::nullopt : std::optional(*strategy));
+      alone ? fleet::DistributedOptimizer(inner, *strategy, mesh_of({}, 1, 0)) : for_this_job();
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const optim::ParamGrad& pair :
        optimizer.minimize(b.var(loss), {.parameters = parameters, .no_grad = no_grad}))
@@ -84,9 +106,30 @@ py::tuple minimize(PyBuilder& b, const py::dict& options, const DistributedStrat
   return py::make_tuple(pairs, optimizer.inner().learning_rate().name(), applied);
 }
 
+// For programs that only compute: what paddle.static.amp.cast_model_to_fp16 asks for.
+void cast_to_half(ir::Program& program, const std::string& dtype, const ir::Strings& white,
+                  const ir::Strings& black, const ir::Strings& black_vars,
+                  const ir::Strings& guarded) {
+  check_arg(program.training().empty(),
+            "cast_model_to_fp16: the program has a backward part; decorate the optimizer instead");
+  const strategies::AmpLists lists(white, black);
+  strategies::insert_casts(program, {.half = dtype_of(dtype),
+                                     .lists = lists,
+                                     .black_vars = {black_vars.begin(), black_vars.end()},
+                                     .pure = true,
+                                     .guarded = {guarded.begin(), guarded.end()}});
+}
+
+void read_as_f32(ir::Program& program, const ir::Names& parameters, const std::string& dtype) {
+  strategies::read_as_f32(program, parameters, dtype_of(dtype));
+}
+
 }  // namespace
 
 void bind_fleet(py::module_& m) {
+  m.def("cast_to_half", &cast_to_half);
+  m.def("read_as_f32", &read_as_f32);
+  m.def("strategy_names", &strategies::strategy_names);
   py::module_ f = m.def_submodule("fleet");
   f.def("init",
         [](bool is_collective, const RoleMaker* roles, const DistributedStrategy* strategy) {
@@ -105,6 +148,20 @@ void bind_fleet(py::module_& m) {
   f.def("broadcast", &broadcast);
   f.def("all_gather", &all_gather);
   f.def("minimize", &minimize);
+  f.def("init_server", &fleet::init_server, py::call_guard<Waiting>());
+  f.def("run_server", &fleet::run_server, py::call_guard<Waiting>());
+  f.def("init_worker", &fleet::init_worker, py::call_guard<Waiting>());
+  f.def("stop_worker", &fleet::stop_worker, py::call_guard<Waiting>());
+  f.def("pull_parameters", &fleet::pull_parameters, py::call_guard<Waiting>());
+  f.def("save_servers", &fleet::save_servers, py::call_guard<Waiting>());
+  f.def("shrink", &fleet::shrink, py::call_guard<Waiting>());
+  f.def("server_tables", &fleet::server_tables);
+  f.def("serve_alone",
+        py::overload_cast<ir::Program&, runtime::Scope&, const std::string&>(&fleet::serve_alone));
+  f.def("look_up_on_servers", [](ir::Program& program) {
+    const std::vector<std::string> tables = fleet::server_tables();
+    strategies::look_up_on_servers(program, {tables.begin(), tables.end()});
+  });
   f.def("sync_batch_norm", &strategies::take_statistics_over_all_workers);
 }
 

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "bindings/gil.h"
 #include "fleetx/base/interrupt.h"
 
 namespace fleetx::python {
@@ -21,6 +22,12 @@ class Interruptible {
 
  private:
   std::optional<InterruptCheck> check_;
+};
+
+// While C++ computes or waits for others: Python's other threads run, and Ctrl-C ends it.
+struct Waiting {
+  const Interruptible guard;
+  const GilReleased release;
 };
 
 }  // namespace fleetx::python

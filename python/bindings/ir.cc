@@ -2,6 +2,9 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <set>
+
 #include "bindings/builder.h"
 #include "bindings/convert.h"
 #include "fleetx/autograd/backward.h"
@@ -93,22 +96,40 @@ void bind_program(py::module_& m) {
       .def("vars", [](const Program& p) { return names_of(p.vars()); })
       .def("parameters", [](const Program& p) { return names_of(p.parameters()); })
       // What is saved and loaded; transient state is made anew by startup.
+      // What the user says of a parameter beside its shape: lr, l1, l2, min_count, ...
+      .def(
+          "set_attr_of",
+          [](Program& p, const std::string& var, const std::string& name, const py::object& value) {
+            ir::Rewriter(p).edit_var(var).attrs.insert_or_assign(name, attr_from(value));
+          })
       .def("persistables",
            [](const Program& p) {
              Names out;
+             // A table on the servers is a parameter that no op has at hand.
+             const auto elsewhere = [&](const ir::VarInfo& v) {
+               return v.is_distributed && std::ranges::none_of(p.ops(), [&](const ir::Op& op) {
+                        return op.reads(v.name) || op.writes(v.name);
+                      });
+             };
              for (const ir::VarInfo* v : p.vars())
-               if (v->persistable && !v->placement.is_transient()) out.push_back(v->name);
+               if (v->persistable && !v->placement.is_transient() && !elsewhere(*v))
+                 out.push_back(v->name);
              return out;
            })
-      // Of these, what no single worker has: parts of a sharded variable, values per rank that are
-      // not just averaged.
+      // Of these, what no single worker has: parts of a sharded variable, and values per rank, but
+      // for averages that forward keeps (statistics of batch norms).
       .def("spread_persistables",
            [](const Program& p) {
+             std::set<std::string> trained;  // what backward and updates write
+             for (const ir::Op& op : p.ops())
+               for (const Names& names : op.outputs)
+                 if (op.role != ir::Role::kForward) trained.insert(names.begin(), names.end());
              Names out;
              for (const ir::VarInfo* v : p.vars())
                if (v->placement.is_sharded() ||
                    (v->placement.is_per_rank() &&
-                    v->placement.resize != ir::Placement::Resize::kAverage))
+                    (v->placement.resize != ir::Placement::Resize::kAverage ||
+                     trained.contains(v->name))))
                  out.push_back(v->name);
              return out;
            })

@@ -59,6 +59,8 @@ void bind_role_maker(py::module_& m) {
       .def("is_worker", &RoleMaker::is_worker)
       .def("is_server", &RoleMaker::is_server)
       .def("is_first_worker", &RoleMaker::is_first_worker)
+      .def("is_heter_worker",
+           [](const RoleMaker& r) { return r.role() == fleet::Role::kHeterWorker; })
       .def("worker_index", &RoleMaker::worker_index)
       .def("server_index", &RoleMaker::server_index)
       .def("worker_num", &RoleMaker::worker_num)

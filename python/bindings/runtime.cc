@@ -75,8 +75,12 @@ void bind_scope(py::module_& m) {
       .def("has", &Scope::has)
       .def("names", &Scope::names)
       .def("get", [](const Scope& s, const std::string& name) { return array_from(s.get(name)); })
-      .def("set", [](Scope& s, const std::string& name,
-                     const py::array& value) { s.set(name, tensor_from(value)); })
+      .def("set",
+           [](Scope& s, const std::string& name, const py::array& value) {
+             const Tensor* now = s.find(name);
+             const Tensor next = tensor_from(value);
+             s.set(name, now == nullptr ? next : in_dtype(next, now->dtype()));
+           })
       .def("shape",
            [](const Scope& s, const std::string& name) {
              const Tensor* t = s.find(name);
@@ -106,7 +110,8 @@ py::tuple whole_of(const ir::Program& program, const Scope& scope, const std::st
 
 void set_from_whole(const ir::Program& program, Scope& scope, const std::string& name,
                     const py::array& whole, const std::string& saved, const std::string& source) {
-  const Tensor own = train::from_whole(program.var(name), tensor_from(whole),
+  const ir::VarInfo& var = program.var(name);
+  const Tensor own = train::from_whole(var, in_dtype(tensor_from(whole), var.type.dtype),
                                        saved.empty() ? std::nullopt : ir::resize_from_name(saved),
                                        *comm::process_groups(), source);
   if (own.defined()) scope.set(name, own);

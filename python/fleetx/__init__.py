@@ -8,15 +8,11 @@
     X.MultiGPUTrainer().fit(model, loader, epoch=10)
 """
 from fleetx import applications, dataset, utils
-from fleetx.applications.trainer import MultiGPUTrainer
+from fleetx.applications.trainer import CPUDatasetTrainer, CPUTrainer, MultiGPUTrainer
 from fleetx.config import parse_train_configs
 
-__all__ = ["applications", "dataset", "utils", "parse_train_configs", "MultiGPUTrainer"]
+__all__ = ["applications", "dataset", "utils", "parse_train_configs", "MultiGPUTrainer", "CPUTrainer", "CPUDatasetTrainer"]
 
 
 def __getattr__(name):
-    if name in ("CPUTrainer", "CPUDatasetTrainer"):
-        from paddle._native import native
-        raise native.UnsupportedError(f"fleetx.{name} trains with parameter servers, which are not there yet; "
-                                      "there is MultiGPUTrainer, which runs on CPUs too")
     raise AttributeError(f"module 'fleetx' has no '{name}'; there are {', '.join(__all__)}")

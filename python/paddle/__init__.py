@@ -7,7 +7,7 @@ _guard.check()
 
 from paddle import _dtype, _graph, _refuse  # noqa: E402
 from paddle._batch import batch  # noqa: E402
-from paddle._dtype import (bool_, dtype, float16, float32, float64, get_default_dtype, int32, int64,  # noqa: E402
+from paddle._dtype import (bfloat16, bool_, dtype, float16, float32, float64, get_default_dtype, int32, int64,  # noqa: E402
                            set_default_dtype, uint8)
 from paddle._executor import (CPUPlace, CUDAPinnedPlace, CUDAPlace, XPUPlace, is_compiled_with_cuda)  # noqa: E402
 from paddle._graph import (Program, Variable, default_main_program, default_startup_program,  # noqa: E402
@@ -117,7 +117,7 @@ __getattr__ = _refuse.getter(__name__, {
     "DataParallel": "fleet.distributed_optimizer in a static program", "grad": "paddle.static.gradients",
     "jit": _DYNAMIC, "Model": "a loop over Executor.run, or fleetx.MultiGPUTrainer",
     "summary": "print(program)", "flops": "Executor.plan", "hapi": "a loop over Executor.run", "onnx": "static.save_inference_model",
-    "inference": "paddle.static.load_inference_model", "amp": "fleet.DistributedStrategy().amp", "callbacks": "nothing",
+    "inference": "paddle.static.load_inference_model", "amp": "paddle.static.amp.decorate", "callbacks": "nothing",
     "distribution": "paddle.uniform, paddle.normal", "text": "paddle.dataset", "sysconfig": "cmake --install",
     "unique": "the result's shape would depend on values", "nonzero": "paddle.where with three arguments",
     "masked_select": "paddle.masked_fill",
@@ -128,7 +128,7 @@ __getattr__ = _refuse.getter(__name__, {
     "randperm": "paddle.reader.shuffle",
     "multinomial": "paddle.uniform", "median": "paddle.sort",
     "complex": "nothing", "real": "nothing", "imag": "nothing", "conj": "nothing",
-    "int8": "int32", "int16": "int32", "bfloat16": "float16", "complex64": "float32", "complex128": "float64",
+    "int8": "int32", "int16": "int32", "complex64": "float32", "complex128": "float64",
     "get_cuda_rng_state": "paddle.seed", "set_cuda_rng_state": "paddle.seed", "CUDAGraph": "nothing",
 }, lazy={"fluid": "paddle.fluid", "dataset": "paddle.dataset", "distributed": "paddle.distributed",
          "common_ops_import": "paddle.common_ops_import", "device": "paddle.device"})

@@ -22,6 +22,7 @@ from paddle import tensor as tensor
 from paddle import utils as utils
 from paddle import vision as vision
 from paddle._batch import batch as batch
+from paddle._dtype import bfloat16 as bfloat16
 from paddle._dtype import bool_ as bool_
 from paddle._dtype import dtype as dtype
 from paddle._dtype import float16 as float16

@@ -10,10 +10,11 @@ class dtype(str):
 
 
 float16, float32, float64 = dtype("float16"), dtype("float32"), dtype("float64")
+bfloat16 = dtype("bfloat16")  # NumPy has none: what is fetched is float32
 int32, int64, uint8, bool_ = dtype("int32"), dtype("int64"), dtype("uint8"), dtype("bool")
-_KNOWN = {str(t): t for t in (float16, float32, float64, int32, int64, uint8, bool_)}
+_KNOWN = {str(t): t for t in (float16, bfloat16, float32, float64, int32, int64, uint8, bool_)}
 _ALIASES = {"float": "float32", "double": "float64", "int": "int64", "half": "float16", "fp32": "float32",
-            "fp16": "float16", "fp64": "float64", "bool_": "bool"}
+            "fp16": "float16", "bf16": "bfloat16", "fp64": "float64", "bool_": "bool"}
 
 _default = float32
 
@@ -54,4 +55,4 @@ def get_default_dtype():
 
 
 def is_float(value):
-    return value in ("float32", "float64", "float16")
+    return value in ("float32", "float64", "float16", "bfloat16")

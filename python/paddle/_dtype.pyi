@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy
 
+bfloat16: Any
 bool_: Any
 float16: Any
 float32: Any

@@ -70,7 +70,8 @@ class ScopeTensor:
             if self.shape() != list(array.shape):
                 raise native.InvalidArgumentError(
                     f"variable '{self._name}' has shape {self.shape()}, the new value {list(array.shape)}")
-            array = array.astype(self._dtype(), copy=False)
+            dtype = self._dtype()
+            array = array.astype("float32" if dtype == "bfloat16" else dtype, copy=False)
         elif array.dtype == numpy.float64 and not isinstance(value, numpy.ndarray):
             array = array.astype("float32")
         self._scope.native.set(self._name, array)
@@ -322,6 +323,16 @@ def _fetch_names(fetch_list):
     return names
 
 
+def _program_of(program):
+    if program is None:
+        return _graph.default_main_program()
+    if isinstance(program, CompiledProgram):
+        return program._program
+    if not isinstance(program, _graph.Program):
+        raise TypeError(f"Executor.run takes a Program, not {type(program).__name__}")
+    return program
+
+
 _ignored_feeds = set()
 
 
@@ -351,6 +362,19 @@ def _with_lengths(program, feed):
             known = value.recursive_sequence_lengths() if isinstance(value, LoDTensor) else []
             out[lengths] = numpy.array(known[-1] if known else [1] * len(numpy.asarray(value)), "int64")
     return out
+
+
+def _dataset_inputs(program, variables):
+    """How the slots of a data set are fed: (name, shape of a sample, input of the lengths); "" for what the program does
+    not have."""
+    known = _feed_of(program, {v.name: v for v in variables})
+    inputs = []
+    for v in variables:
+        lengths = program.lengths_of.get(v.name, "")
+        if lengths in known or not program.ir.has(lengths):
+            lengths = ""
+        inputs.append((v.name if v.name in known else "", [int(d) for d in v.shape[1:]], lengths))
+    return inputs
 
 
 def _known_feeds(ir, feed):
@@ -387,12 +411,7 @@ class Executor:
                 "Executor.run: use_prune=True is not here; what training needs always runs: for less, run "
                 "program.clone(for_test=True)" if use_prune else
                 "Executor.run: return_merged=False is not here; one process is one worker and has one value of each")
-        if program is None:
-            program = _graph.default_main_program()
-        elif isinstance(program, CompiledProgram):
-            program = program._program
-        elif not isinstance(program, _graph.Program):
-            raise TypeError(f"Executor.run takes a Program, not {type(program).__name__}")
+        program = _program_of(program)
         scope = _scope if scope is None else scope
         fetch = _fetch_names(fetch_list)
         if program.loaders and not feed:
@@ -420,21 +439,40 @@ class Executor:
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None):
-        """Runs a program once per batch of a data set; prints fetch_list every print_period batches. Gives nothing
-        back. `thread`: the cores work together on every batch, whatever it says; `debug` changes nothing."""
-        if dataset is None or not hasattr(dataset, "feeds"):
+        """Runs a program once per batch of a data set, in C++; prints fetch_list every print_period batches. Gives nothing
+        back. `thread`: the cores work together on every batch, whatever it says; `debug` changes nothing. Learning rates
+        of schedules are looked at when it begins, prints or calls the handler."""
+        if dataset is None or not hasattr(dataset, "_open"):
             raise TypeError("train_from_dataset needs a dataset: paddle.distributed.QueueDataset or InMemoryDataset")
+        if self._exe is None:
+            raise native.InvalidArgumentError("this executor was closed")
+        program = _program_of(program)
+        scope = _scope if scope is None else scope
         fetch_list = _graph.as_list(fetch_list)
         labels = list(fetch_info) if fetch_info else _fetch_names(fetch_list)
         if len(labels) != len(fetch_list):
             raise ValueError(f"fetch_info has {len(labels)} texts for {len(fetch_list)} variables of fetch_list")
-        for number, feed in enumerate(dataset.feeds()):
-            # Always fetched, so that there is one plan per batch size.
-            values = self.run(program, feed, fetch_list, scope=scope)
-            if values and number % print_period == 0:
-                print(f"batch {number}: " + ", ".join(f"{n}={v}" for n, v in zip(labels, values)), flush=True)
-            if fetch_handler is not None:
-                fetch_handler._offer(scope if scope is not None else _scope)
+
+        def show(number, values):
+            values = [v.view(_OneNumber) if v.size == 1 else v for v in values]
+            print(f"batch {number}: " + ", ".join(f"{n}={v}" for n, v in zip(labels, values)), flush=True)
+            self._set_learning_rates(program, scope)
+
+        def handle():
+            fetch_handler._offer(scope)
+            self._set_learning_rates(program, scope)
+            return fetch_handler._next
+
+        inputs = _dataset_inputs(program, dataset.use_var)
+        batches = dataset._open()
+        try:
+            self._set_learning_rates(program, scope)
+            due = 0.0 if fetch_handler is None else fetch_handler._next
+            batches.run(self._exe, program.ir, scope.native, inputs, _fetch_names(fetch_list), print_period, show,
+                        None if fetch_handler is None else handle, due)
+            dataset._ended(batches)
+        finally:
+            batches.close()
 
     infer_from_dataset = train_from_dataset
 

@@ -312,6 +312,7 @@ class Program:
         self.lr_schedules = []  # (LRScheduler, name of the learning rate)
         self.lengths_of = {}  # input with sequences -> input with their lengths
         self.loaders = []  # DataLoaders that feed this program by themselves
+        self.fp16_variables = set()  # written by ops inside paddle.static.amp.fp16_guard()
         self.feed_names = None  # of a loaded inference model
         self.fetch_names = None
         if ir is None and _default_seed:

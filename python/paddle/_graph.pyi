@@ -75,6 +75,7 @@ class Program:
     lr_schedules: Any
     lengths_of: Any
     loaders: Any
+    fp16_variables: Any
     feed_names: Any
     fetch_names: Any
     def __init__(self, ir: Any = None) -> None: ...

@@ -5,7 +5,7 @@ ORIGINAL = {
         BFloat16Tensor BoolTensor ByteTensor CharTensor CustomPlace DataParallel DoubleTensor Event FloatTensor
         Generator HalfTensor IPUPlace IntTensor LazyGuard LongTensor Model ShortTensor Size Stream XPUPinnedPlace acosh
         adaptive_avg_pool1d amax amin amp angle argwhere as_complex as_real as_strided as_tensor asarray asinh
-        async_save atan2 atanh atleast_1d atleast_2d atleast_3d audio autocast autograd baddbmm bartlett_window bfloat16
+        async_save atan2 atanh atleast_1d atleast_2d atleast_3d audio autocast autograd baddbmm bartlett_window
         bincount binomial bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
         bitwise_xor blackman_window block_diag broadcast_shape broadcast_shapes broadcast_tensors bucketize callbacks
         cartesian_prod cdist cdouble cfloat cholesky clear_async_save_task_queue column_stack combinations complex
@@ -52,7 +52,7 @@ ORIGINAL = {
         Bilinear ConstantInitializer Dirac MSRAInitializer NormalInitializer NumpyArrayInitializer Orthogonal
         TruncatedNormalInitializer UniformInitializer XavierInitializer calculate_gain""".split(),
     "paddle.static": """
-        ExponentialMovingAverage IpuCompiledProgram IpuStrategy Operator Parameter amp ctr_metric_bundle ipu_shard_guard
+        ExponentialMovingAverage IpuCompiledProgram IpuStrategy Operator Parameter ctr_metric_bundle ipu_shard_guard
         is_persistable load_vars py_func quantization save_vars set_ipu_shard setitem xpu_places""".split(),
     "paddle.static.nn": """
         bilinear_tensor_product case cond continuous_value_model conv3d_transpose deform_conv2d nce py_func row_conv
@@ -66,13 +66,13 @@ ORIGINAL = {
         CosineAnnealingWarmRestarts CyclicLR LinearLR autoincreased_step_counter cosine_decay exponential_decay
         inverse_time_decay linear_lr_warmup natural_exp_decay noam_decay piecewise_decay polynomial_decay""".split(),
     "paddle.distributed": """
-        BoxPSDataset ColWiseParallel ContextParallel ConvParallel CountFilterEntry DataParallel DistAttr DistModel
+        BoxPSDataset ColWiseParallel ContextParallel ConvParallel DataParallel DistAttr DistModel
         LocalLayer P2POp ParallelMode Partial Placement PrepareContextParallel PrepareLayerInput PrepareLayerOutput
-        ProbabilityEntry ProcessMesh ReduceType Replicate RowWiseParallel SequenceParallelBegin SequenceParallelDisable
+        ProcessMesh ReduceType Replicate RowWiseParallel SequenceParallelBegin SequenceParallelDisable
         SequenceParallelEnable SequenceParallelEnd Shard ShardedStateDict ShardedWeight ShardingStage1 ShardingStage2
         ShardingStage3 ShowClickEntry SplitPoint Strategy all_gather_object alltoall alltoall_single auto_parallel
         batch_isend_irecv broadcast_object_list build_sharded_state_dict collective communication communicator
-        create_nccl_config destroy_process_group dtensor_from_fn enable_auto_dp entry_attr flex_checkpoint gather
+        create_nccl_config destroy_process_group dtensor_from_fn enable_auto_dp flex_checkpoint gather
         get_backend get_group get_mesh gloo_barrier gloo_init_parallel_env gloo_release group_sharded_parallel
         in_auto_parallel_align_mode io irecv is_available isend load_merged_state_dict load_state_dict local_map
         new_group parallel parallel_helper parallel_with_gloo parallelize passes ps recv recv_object_list reduce_scatter

@@ -7,8 +7,11 @@ import numpy
 
 from paddle._graph import Variable as Variable
 from paddle._graph import emit as emit
+from paddle.distributed import entry_attr as entry_attr
 from paddle.distributed import fleet as fleet
 from paddle.distributed import launch as launch
+from paddle.distributed.entry_attr import CountFilterEntry as CountFilterEntry
+from paddle.distributed.entry_attr import ProbabilityEntry as ProbabilityEntry
 from paddle.distributed.fleet.dataset import InMemoryDataset as InMemoryDataset
 from paddle.distributed.fleet.dataset import QueueDataset as QueueDataset
 from paddle.utils import unique_name as unique_name

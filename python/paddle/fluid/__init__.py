@@ -40,17 +40,17 @@ def memory_optimize(input_program, skip_opt_set=None, print_log=False, level=0, 
 def release_memory(input_program, skip_opt_set=None):
     """Memory is always planned: there is nothing to do."""
 
-_SERVERS = "parameter-server training is not built yet; nearest: paddle.distributed.fleet with is_collective=True"
+_SERVERS = "fleet.distributed_optimizer(optimizer, DistributeTranspilerConfig())"
 _refused = _refuse.getter(__name__, {
     "dygraph": "static programs: Executor.run", "enable_dygraph": "static programs", "enable_imperative": "static programs",
     "ParallelExecutor": "CompiledProgram, and fleetrun for several workers",
-    "contrib": "fleet.DistributedStrategy", "profiler": "the environment variable FLEETX_PROFILE=1",
+    "profiler": "the environment variable FLEETX_PROFILE=1",
     "DistributeTranspiler": _SERVERS, "evaluator": "metrics", "debugger": "print(program)",
     "install_check": "paddle.utils.run_check()", "LoDTensorArray": "lists", "trainer_desc": "nothing",
     "create_random_int_lodtensor": "numpy.random.randint"},
     lazy={"incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "dataset": "paddle.fluid.dataset",
           "reader": "paddle.io",
-          "lod_tensor": "paddle.fluid",
+          "lod_tensor": "paddle.fluid", "contrib": "paddle.fluid.contrib",
           "transpiler": "paddle.fluid.transpiler"})
 
 

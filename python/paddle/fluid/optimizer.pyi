@@ -8,6 +8,8 @@ import numpy
 from paddle._graph import Parameter as Parameter
 from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
+from paddle.fluid._wrapping import GradientMergeOptimizer as GradientMergeOptimizer
+from paddle.fluid._wrapping import RecomputeOptimizer as RecomputeOptimizer
 from paddle.optimizer import Adadelta as _paddle_optimizer_Adadelta
 from paddle.optimizer import Adagrad as _paddle_optimizer_Adagrad
 from paddle.optimizer import Adam as _paddle_optimizer_Adam
@@ -41,6 +43,13 @@ class Adam(_Old, _paddle_optimizer_Adam):
 class Adamax(_Old, _paddle_optimizer_Adamax):
     def __init__(self, learning_rate: float | LearningRate = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-08, parameter_list: Sequence[Parameter | str] | None = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
     kind: str
+
+
+class DGCMomentumOptimizer(Momentum):
+    def __init__(self, learning_rate: float | LearningRate, momentum: float, rampup_begin_step: Any, rampup_step: Any = 1, sparsity: Any = ..., parameter_list: Sequence[Parameter | str] | None = None, use_nesterov: bool = False, num_trainers: Any = None, regularization: Any = None, grad_clip: Any = None, name: str | None = None) -> None: ...
+    @property
+    def inner_opt(self) -> Any: ...
+    def added_to(self, strategy: Any) -> Any: ...
 
 
 class DecayedAdagrad(_Old, _paddle_optimizer_Optimizer):

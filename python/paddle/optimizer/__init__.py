@@ -30,6 +30,7 @@ class Optimizer:
         self._lr_name = None
         self._program = None
         self._own_options = {}
+        self._multi_precision = False  # has it f32 parameters where those of the network have 16 bits?
         self._decay_filter, self._filter_keeps_names = None, False
 
     # ---- what the C++ optimizer is told ----

@@ -72,11 +72,12 @@ def _constructor(definition, api, base):
         for name in definition["options"].keys() & values.keys():
             option = definition["options"][name]
             own[option["name"]] = _option(self, definition["kind"], name, option, values.pop(name))
+        multi_precision = bool(values.get("multi_precision"))
         for name in definition["accepted"].keys() & values.keys():
             _check_accepted(self, name, definition["accepted"][name], values.pop(name))
         decay_filter = values.pop(definition["decay_filter"], None)
         root.__init__(self, **{COMMON[name]: value for name, value in values.items()})
-        self._own_options = own
+        self._own_options, self._multi_precision = own, multi_precision
         self._decay_filter = decay_filter
         self._filter_keeps_names = definition["filter_keeps_names"]
 

@@ -113,4 +113,5 @@ __getattr__ = _refuse.getter(__name__, {
     "ExponentialMovingAverage": "nothing", "IpuStrategy": "nothing", "IpuCompiledProgram": "CompiledProgram",
     "xpu_places": "cuda_places", "npu_places": "cuda_places", "mlu_places": "cuda_places", "ipu_shard_guard": "nothing",
     "ctr_metric_bundle": "auc", "exponential_decay": "paddle.optimizer.lr.ExponentialDecay",
-    "amp": "fleet.DistributedStrategy().amp", "sparsity": "nothing", "quantization": "nothing"})
+    "sparsity": "nothing", "quantization": "nothing"},
+    lazy={"amp": "paddle.static.amp"})

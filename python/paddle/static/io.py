@@ -92,7 +92,8 @@ def set_program_state(program, state_dict, metadata=None):
         if name not in kept:
             unused.append(name)
             continue
-        array = numpy.ascontiguousarray(value).astype(program.ir.dtype(name), copy=False)
+        dtype = program.ir.dtype(name)
+        array = numpy.ascontiguousarray(value).astype("float32" if dtype == "bfloat16" else dtype, copy=False)
         native.set_from_whole(program.ir, scope.native, name, array, (metadata or {}).get(PER_RANK + name, ""), "load")
     if unused:
         warnings.warn(f"not used by the program: {', '.join(sorted(unused)[:5])}{' ...' if len(unused) > 5 else ''}")

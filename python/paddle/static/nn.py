@@ -206,10 +206,18 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
 
 
 def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, param_attr=None, dtype="float32"):
-    """The table is kept in this process; its gradient holds only the rows that were used."""
+    """A table on the parameter servers: rows are made when their ids first come, also ids beyond `size`. `entry`
+    (paddle.distributed.CountFilterEntry, ProbabilityEntry) says when. In a job without servers the table is kept in this
+    process, with the rows of `size`, and its gradient holds only those that were used."""
+    out = embedding(input, size, True, True, padding_idx, param_attr, dtype)
     if entry is not None:
-        raise native.UnsupportedError("sparse_embedding: entry belongs to parameter servers, which are not built yet")
-    return embedding(input, size, True, True, padding_idx, param_attr, dtype)
+        if not hasattr(entry, "admission"):
+            raise TypeError("sparse_embedding: entry must be a CountFilterEntry or a ProbabilityEntry, not "
+                            f"{type(entry).__name__}")
+        table = next(op["inputs"]["w"][0] for op in reversed(input.program.ir.ops()) if op["type"] == "embedding")
+        for name, value in entry.admission().items():
+            input.program.ir.set_attr_of(table, name, value)
+    return out
 
 
 def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout="NCHW", name=None):

@@ -77,8 +77,6 @@ def test_parameters_survive_a_file(tmp_path):
 def test_what_is_not_there_says_so():
     with pytest.raises(native.UnsupportedError, match="BertBase is not there yet"):
         X.applications.BertBase()
-    with pytest.raises(native.UnsupportedError, match="MultiGPUTrainer"):
-        X.CPUTrainer()
     with pytest.raises(AttributeError, match="Resnet50"):
         X.applications.Resnet51()
     with pytest.raises(native.UnsupportedError, match="NHWC"):

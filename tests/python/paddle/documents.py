@@ -183,3 +183,67 @@ value, = exe.run(feed={"x": np.full((2, 4), fleet.worker_index() + 1.0, "float32
 total = fleet.util.all_reduce(1)
 print("worker %d of %d: loss %f, %d workers answered" % (fleet.worker_index(), fleet.worker_num(), value, total))
 '''
+
+# The same with servers, where the job has some.
+SMALL_SERVER_TRAIN = '''
+import numpy as np
+import paddle
+from paddle.distributed import fleet
+
+paddle.enable_static()
+fleet.init()
+ids, y = paddle.static.data("ids", [None, 1], "int64"), paddle.static.data("y", [None, 1], "float32")
+row = paddle.reshape(paddle.static.nn.embedding(ids, [50, 4], is_sparse=True), [-1, 4])
+loss = paddle.mean(paddle.square(paddle.static.nn.fc(row, 1) - y))
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = False
+fleet.distributed_optimizer(paddle.optimizer.Adam(0.05), strategy).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe = paddle.static.Executor(paddle.CPUPlace())
+    exe.run(paddle.static.default_startup_program())
+    if fleet.server_num() > 0:
+        fleet.init_worker()
+    losses = []
+    for step in range(40):
+        some = np.random.RandomState(step).randint(0, 50, (8, 1))
+        losses.append(float(exe.run(feed={"ids": some, "y": (some % 3).astype("float32")}, fetch_list=[loss])[0]))
+    assert losses[-1] < 0.5 * losses[0], losses
+    total = fleet.util.all_reduce(1)
+    print("worker %d of %d: loss %f, %d workers answered" % (fleet.worker_index(), fleet.worker_num(), losses[-1], total))
+    if fleet.server_num() > 0:
+        fleet.stop_worker()
+'''
+
+# What document 003 leaves open: the network, its data, and where it runs.
+PRELUDE_003 = '''
+import numpy as np
+import paddle
+import paddle.fluid as fluid
+from paddle.fluid.incubate.fleet.base.role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker
+from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig
+
+paddle.enable_static()
+place = fluid.CPUPlace()
+exe = fluid.Executor(place)
+
+
+def model():
+    global x, y, auc, auc_batch
+    x, y = fluid.data("x", [None, 1], "int64"), fluid.data("y", [None, 1], "int64")
+    row = fluid.layers.reshape(fluid.layers.embedding(x, [200, 8], is_sparse=True), [-1, 8])
+    predict = fluid.layers.fc(fluid.layers.fc(row, 1100, act="relu"), 2, act="softmax")
+    auc, auc_batch, _ = fluid.layers.auc(predict, y)
+    return fluid.layers.mean(fluid.layers.cross_entropy(predict, y))
+
+
+def fake_reader():
+    def reader():
+        for i in np.random.RandomState(fleet.worker_index()).randint(0, 200, 240):
+            yield [i], [int(i % 3 == 0)]
+    return reader
+
+
+'''

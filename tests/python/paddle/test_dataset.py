@@ -1,7 +1,11 @@
 """Data sets of text files, data generators, train_from_dataset."""
+import gzip
 import io
+import signal
+import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -179,6 +183,134 @@ def test_errors_name_what_is_wrong(tmp_path):
         dataset.update_settings(parse_ins_id=True)
     with pytest.raises(TypeError, match="needs a dataset"):
         static.Executor().train_from_dataset(static.default_main_program())
+
+
+def read(dataset, name="x"):
+    return [int(i) for feed in dataset.feeds() for i in feed[name].ravel()]
+
+
+def test_damaged_lines_can_be_left_out(tmp_path, capfd):
+    x = static.data("x", [None, 1], "int64")
+    names = files(tmp_path, "1 0\n1 x\n1 1\n", "2 3 4\n1 99999999999999999999\n1 2")
+    dataset = made(QueueDataset, [x], names, batch_size=2)
+    with pytest.raises(paddle.FleetXError, match="part-0:2: sample '1 x': slot 'x': 'x' is not a whole number"):
+        list(dataset.feeds())
+    with pytest.raises(ValueError, match="'raise', 'skip'"):
+        dataset.set_bad_line_policy("ignore")
+    dataset.update_settings(bad_line_policy="skip")
+    assert read(dataset) == [0, 1, 2] and dataset.skipped_lines == 3
+    assert "3 damaged lines were left out; the first: " in capfd.readouterr().err
+    static.Executor().train_from_dataset(static.default_main_program(), dataset)
+    assert capfd.readouterr().err.count("3 damaged lines were left out") == 1
+    loaded = made(InMemoryDataset, [x], names, bad_line_policy="skip")
+    loaded.load_into_memory()
+    assert read(loaded) == [0, 1, 2] and loaded.skipped_lines == 3
+
+
+def test_packed_and_binary_files(tmp_path):
+    use_var = slots()
+    names = files(tmp_path, *TWO_FILES)
+    packed = [name + ".gz" for name in names]
+    for name in names:
+        with open(name, "rb") as file, gzip.open(name + ".gz", "wb") as out:
+            out.write(file.read())
+    subprocess.run(["fleetx", "convert", *packed, "--slots", "ids:int64,dense:float32:2,label:int64:1", "-o",
+                    str(tmp_path / "all.bin")], check=True)
+
+    def content(files):
+        feeds = list(made(QueueDataset, use_var, files, batch_size=2).feeds())
+        return [(f["ids"].numpy().tolist(), f["ids"].lod(), f["dense"].tolist(), f["label"].tolist()) for f in feeds]
+
+    assert content(names) == content(packed) == content([str(tmp_path / "all.bin")])
+    with pytest.raises(paddle.InvalidArgumentError, match="has no slot 'other'; it has ids, dense, label"):
+        list(made(QueueDataset, [static.data("other", [None, 1], "int64")], [str(tmp_path / "all.bin")]).feeds())
+
+
+def test_threads_read_files_in_turn(tmp_path):
+    x = static.data("x", [None, 1], "int64")
+    names = files(tmp_path, *("".join(f"1 {10 * part + i}\n" for i in range(4)) for part in range(3)))
+    assert read(made(QueueDataset, [x], names, batch_size=2)) == [0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]
+    assert read(made(QueueDataset, [x], names, batch_size=2, thread_num=2)) == \
+        [0, 1, 10, 11, 2, 3, 12, 13, 20, 21, 22, 23]
+
+
+def test_the_same_seed_gives_the_same_orders(tmp_path):
+    x = static.data("x", [None, 1], "int64")
+    names = files(tmp_path, "".join(f"1 {i}\n" for i in range(100)))
+
+    def orders(seed):
+        dataset = made(InMemoryDataset, [x], names, batch_size=16)
+        dataset.set_shuffle_seed(seed)
+        dataset.load_into_memory(is_shuffle=True)
+        first = read(dataset)
+        dataset.local_shuffle()
+        return first, read(dataset)
+
+    first, second = orders(1)
+    assert sorted(first) == sorted(second) == list(range(100)) and first != second
+    assert orders(1) == (first, second) and orders(2)[0] != first
+
+
+def test_criteo_lines_are_hashed_as_the_loader_does(tmp_path):
+    from fleetx.dataset.criteo import CriteoLoader
+    lines = ["1\t" + "\t".join(["", "5", "-1"] + [str(i) for i in range(10)]) + "\t" +
+             "\t".join(["68fd1e64", ""] * 13), "0" + "\t7" * 13 + "\tabc" * 26]
+    name, = files(tmp_path, "\n".join(lines) + "\n")
+    use_var = [static.data("dense", [None, 13], "float32"), *(static.data(f"C{i}", [None, 1], "int64") for i in range(26)),
+               static.data("label", [None, 1], "int64")]
+    dataset = made(QueueDataset, use_var, [name], batch_size=2)
+    dataset.set_data_format("criteo", ids=1000)
+    feed, = dataset.feeds()
+    expected, = CriteoLoader([name], [v.name for v in use_var], 1000, 2)
+    for v in use_var:
+        assert feed[v.name].tolist() == expected[v.name].tolist(), v.name
+
+
+def test_slots_that_a_program_does_not_have_are_not_fed(tmp_path, capfd):
+    with static.program_guard(static.Program()):
+        other = static.data("unknown_slot", [None, 1], "int64")
+    x = static.data("x", [None, 1], "int64")
+    dataset = made(QueueDataset, [other, x], files(tmp_path, "1 7 1 8\n"))
+    with pytest.warns(UserWarning, match="feed 'unknown_slot' is not used"):
+        static.Executor().train_from_dataset(static.default_main_program(), dataset, fetch_list=[x])
+    assert capfd.readouterr().out == "batch 0: x=[[8]]\n"
+
+
+def test_a_handler_changes_the_learning_rate(tmp_path):
+    x = static.data("x", [None, 1], "float32")
+    w = static.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0))
+    rate = paddle.optimizer.lr.StepDecay(1.0, step_size=1, gamma=0.5)
+    paddle.optimizer.SGD(rate).minimize(paddle.mean(x * w))
+
+    class Handler(fluid.executor.FetchHandler):
+        def handler(self, res_dict):
+            rate.step()
+
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    dataset = made(QueueDataset, [x], files(tmp_path, "1 1\n" * 3))
+    exe.train_from_dataset(static.default_main_program(), dataset, fetch_handler=Handler({"w": w}, 0))
+    assert static.global_scope().find_var(w.name).get_tensor().numpy().tolist() == [-1.75]
+
+
+def test_ctrl_c_ends_the_loop(tmp_path):
+    (tmp_path / "data").write_text("")
+    (tmp_path / "a.py").write_text(textwrap.dedent("""
+        import paddle
+        from paddle import static
+        paddle.enable_static()
+        x = static.data("x", [None, 1], "int64")
+        dataset = paddle.distributed.QueueDataset()
+        dataset.init(use_var=[x], pipe_command="echo 1 5; sleep 100")
+        dataset.set_filelist(["data"])
+        static.Executor().train_from_dataset(static.default_main_program(), dataset, fetch_list=[x])
+    """))
+    script = subprocess.Popen([sys.executable, "a.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert script.stdout.readline() == "batch 0: x=[[5]]\n"
+    begin = time.monotonic()
+    script.send_signal(signal.SIGINT)
+    _, errors = script.communicate(timeout=30)
+    assert "KeyboardInterrupt" in errors and time.monotonic() - begin < 5
 
 
 def test_workers_shuffle_together(tmp_path):

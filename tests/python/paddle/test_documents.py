@@ -3,6 +3,7 @@ from a prelude, placeholder addresses point to a server of this machine. A table
 (pytest -s shows it)."""
 import contextlib
 import pathlib
+import socket
 import sys
 import threading
 
@@ -13,7 +14,6 @@ from paddle._native import native
 
 pytestmark = pytest.mark.skipif(not documents.SPEC.is_dir(), reason=f"the documents are not here: {documents.SPEC}")
 
-SERVERS = "waits for parameter servers"
 STRATEGIES = "waits for strategies"
 TABLE = []
 
@@ -166,11 +166,13 @@ def test_002_commands(tmp_path, number):
     text = "; ".join(lines)
     if "res_app.py" in text:
         pytest.skip("run by test_002_listing")
-    if "server" in text:
-        waits("002", lines[-1], SERVERS)
-    write(tmp_path, "train.py", documents.SMALL_TRAIN)
+    train = documents.SMALL_SERVER_TRAIN if "server" in text else documents.SMALL_TRAIN
+    write(tmp_path, "train.py", train)
     if "xx.xx.xx.xx" not in text:
-        check("002", text, documents.run(text, tmp_path), ["worker 0 of "])
+        result = documents.run(text, tmp_path)
+        if "server" in text:
+            result.output += "".join(log.read_text() for log in sorted((tmp_path / "log").glob("workerlog.*")))
+        check("002", text, result, ["worker 0 of "] + (["4 workers answered"] if "server" in text else []))
         return
     with documents.two_machines() as machines:
         if machines is None:
@@ -182,8 +184,10 @@ def test_002_commands(tmp_path, number):
         def start(address, prefix):
             folder = tmp_path / address
             folder.mkdir()
-            write(folder, "train.py", documents.SMALL_TRAIN)
+            write(folder, "train.py", train)
             results[address] = documents.run(prefix + [text], folder, environment={"FLEETX_THREADS": "1"})
+            if (folder / "log").is_dir():
+                results[address].output += "".join(log.read_text() for log in sorted((folder / "log").glob("workerlog.*")))
         threads = [threading.Thread(target=start, args=machine) for machine in machines.items()]
         for t in threads:
             t.start()
@@ -194,12 +198,64 @@ def test_002_commands(tmp_path, number):
         check("002", "; ".join(lines) + " (second of two)", second)
 
 
-# ---- 003 and 004 wait for what they are about ----
-@pytest.mark.parametrize("number", range(4))
-def test_003_listings(number):
-    waits("003", documents.listings("003")[number], SERVERS)
+@pytest.mark.parametrize("servers", [0, 1])
+def test_002_one_script_with_and_without_servers(tmp_path, servers):
+    write(tmp_path, "train.py", documents.SMALL_SERVER_TRAIN)
+    command = "fleetrun --server_num=1 --worker_num=1 train.py" if servers else "python train.py"
+    result = documents.run(command, tmp_path)
+    if servers:
+        result.output += (tmp_path / "log" / "workerlog.0").read_text()
+    check("002", f"{servers} servers, 1 worker: {command}", result, ["worker 0 of 1", "1 workers answered"])
 
 
+# ---- 003: servers and workers ----
+LAST_PASS = "Pass 9, cost = "
+
+
+def job_003(folder, roles):
+    """The listings as one script; roles take the place of the second one."""
+    imports, _, network, loop = documents.listings("003")
+    return write(folder, "train.py", documents.PRELUDE_003, imports, roles, network, loop)
+
+
+def test_003_by_fleetrun(tmp_path):
+    job_003(tmp_path, "fleet.init(PaddleCloudRoleMaker())\n")
+    result = documents.run("fleetrun --server_num=2 --worker_num=3 train.py", tmp_path)
+    logs = [(tmp_path / "log" / f"workerlog.{i}").read_text() for i in range(3)]
+    result.output += "".join(logs)
+    imports, _, network, loop = documents.listings("003")
+    for listing in (imports, network, loop):
+        check("003", listing, result, [LAST_PASS])
+    assert all(log.count("Pass ") == 100 for log in logs), result.output[-3000:]
+
+
+def test_003_roles_started_by_hand(tmp_path):
+    """As printed, but for two free ports; the other processes say who they are."""
+    roles = documents.listings("003")[1]
+    for printed in ("127.0.0.1:6001", "127.0.0.1:6002"):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            roles = roles.replace(printed, "127.0.0.1:%d" % s.getsockname()[1])
+    processes = []
+    for role, count in (("WORKER", 3), ("SERVER", 2)):
+        for i in range(count):
+            folder = tmp_path / f"{role}{i}"
+            folder.mkdir()
+            own = roles.replace("current_id=0", f"current_id={i}").replace("Role.WORKER", f"Role.{role}")
+            assert i > 0 or role == "SERVER" or own == roles
+            processes.append((folder, job_003(folder, own)))
+    results = {}
+    threads = [threading.Thread(target=lambda f=folder, s=script: results.update({f.name: documents.run(PYTHON + [s], f)}))
+               for folder, script in processes]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for name, result in results.items():
+        check("003", f"{documents.listings('003')[1]} ({name})", result, [LAST_PASS] if "WORKER" in name else [])
+
+
+# ---- 004 waits for what it is about ----
 def test_004_before_the_strategies(tmp_path, server):
     imports, init, model = documents.listings("004")[:3]
     result = documents.run(PYTHON + [write(tmp_path, "a.py", imports, init, model)], tmp_path, environment=server)

@@ -221,9 +221,7 @@ def test_role_makers():
     role = fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.WORKER, worker_num=3,
                                       server_endpoints=["127.0.0.1:6001", "127.0.0.1:6002"])
     assert role.worker_num() == 3 and role.is_worker() and role.server_num() == 2
-    with pytest.raises(NotImplementedError, match="not built yet"):
-        fleet.init(role_maker=role)
-    with pytest.raises(ValueError, match="fleet.init"):  # what was refused has left nothing behind
+    with pytest.raises(ValueError, match="fleet.init"):
         fleet.init_server()
 
 
@@ -387,6 +385,6 @@ def test_build_strategy_sync_batch_norm(tmp_path):
     assert not np.allclose(off, alone, rtol=1e-3)
     for how in ("constructor", "data_parallel", "group"):
         np.testing.assert_allclose(losses(documents.run(f"fleetrun --nproc_per_node=2 a.py {how}", tmp_path)), alone,
-                                   rtol=1e-4, err_msg=how)
+                                   rtol=1e-4, atol=2e-6, err_msg=how)  # six digits are printed
     refused = documents.run("fleetrun --nproc_per_node=2 a.py alone", tmp_path)
     assert refused.code != 0 and "sync_batch_norm" in refused.output and "distributed_optimizer" in refused.output

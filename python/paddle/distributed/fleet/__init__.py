@@ -2,7 +2,7 @@
 from paddle import _refuse
 from paddle.distributed.fleet import base  # noqa: F401
 from paddle.distributed.fleet.api import (UtilBase, _final_strategy, _get_applied_graph_list,  # noqa: F401
-                                          _get_applied_meta_list, barrier_worker, distributed_model,
+                                          _get_applied_meta_list, amp_init, barrier_worker, distributed_model,
                                           distributed_optimizer, get_lr, init,
                                           init_server, init_worker, is_first_worker, is_server, is_worker, load_model,
                                           local_rank, minimize, node_num, run_server, save_cache_model, save_inference_model,

@@ -12,6 +12,7 @@ from paddle.distributed.fleet import dataset as dataset
 from paddle.distributed.fleet import optimizer as optimizer
 from paddle.distributed.fleet import strategy as strategy
 from paddle.distributed.fleet.api import UtilBase as UtilBase
+from paddle.distributed.fleet.api import amp_init as amp_init
 from paddle.distributed.fleet.api import barrier_worker as barrier_worker
 from paddle.distributed.fleet.api import distributed_model as distributed_model
 from paddle.distributed.fleet.api import distributed_optimizer as distributed_optimizer

@@ -1,5 +1,7 @@
 """The functions of paddle.distributed.fleet. All but init need init before."""
 import atexit
+import os
+import shutil
 import sys
 import time
 import warnings
@@ -16,7 +18,7 @@ from paddle.distributed.fleet.strategy import DistributedStrategy
 _roles = None
 _strategy = None
 _optimizer = None  # made last
-_SERVERS = "parameter-server training is not built yet; collective training is: fleet.init(is_collective=True)"
+_HETER = "heter workers are not built; start the job with servers and workers"
 
 
 def init(role_maker=None, is_collective=False, strategy=None):
@@ -26,8 +28,8 @@ def init(role_maker=None, is_collective=False, strategy=None):
         raise TypeError(f"fleet.init: strategy must be a DistributedStrategy, not {type(strategy).__name__}")
     roles = role_maker if role_maker is not None else PaddleCloudRoleMaker(is_collective)
     is_collective = bool(is_collective or getattr(roles, "is_collective", False))
-    if not is_collective and (roles.native.server_num() > 0 or roles.native.is_server()):
-        raise refuse("fleet.init for servers and workers", "fleet.init(is_collective=True)", _SERVERS)
+    if roles.native.is_heter_worker():
+        raise refuse("a heter worker", None, _HETER)
     _roles, _strategy = roles, strategy
     atexit.register(_leave)
     if sys.excepthook is not _let_the_cause_end_first:
@@ -58,7 +60,7 @@ def _let_the_cause_end_first(kind, error, trace):
 
 def roles():
     if _roles is None:
-        raise native.InvalidArgumentError("call fleet.init(is_collective=True) before other functions of fleet")
+        raise native.InvalidArgumentError("call fleet.init() before other functions of fleet")
     return _roles.native
 
 
@@ -114,14 +116,16 @@ def barrier_worker():
 
 
 def distributed_optimizer(optimizer, strategy=None):
-    """Wraps an optimizer. Without a strategy the one of init counts."""
+    """Wraps an optimizer. Without a strategy the one of init counts. What 1.x has for servers
+    (DistributeTranspilerConfig, StrategyFactory) is taken too."""
     roles()
-    if strategy is not None and not isinstance(strategy, DistributedStrategy):
-        if type(strategy).__name__ == "DistributeTranspilerConfig":
-            raise refuse("fleet.distributed_optimizer with a DistributeTranspilerConfig", "DistributedStrategy", _SERVERS)
+    servers = strategy.for_servers() if hasattr(strategy, "for_servers") else None
+    if servers is not None:
+        strategy = None
+    elif strategy is not None and not isinstance(strategy, DistributedStrategy):
         raise TypeError(f"distributed_optimizer: strategy must be a DistributedStrategy, not {type(strategy).__name__}")
     global _optimizer
-    _optimizer = DistributedOptimizer(optimizer, strategy if strategy is not None else _strategy)
+    _optimizer = DistributedOptimizer(optimizer, strategy if strategy is not None else _strategy, servers)
     return _optimizer
 
 
@@ -136,6 +140,10 @@ def minimize(loss, startup_program=None, parameter_list=None, no_grad_set=None):
     return _made().minimize(loss, startup_program, parameter_list, no_grad_set)
 
 
+def amp_init(place, scope=None, test_program=None, use_fp16_test=False):
+    return _made().amp_init(place, scope, test_program, use_fp16_test)
+
+
 def get_lr():
     return _made().get_lr()
 
@@ -145,7 +153,16 @@ def set_lr(value):
 
 
 def _final_strategy():
-    return _made().user_defined_strategy or DistributedStrategy()
+    """The strategy of the optimizer that was made last; after minimize(), with those switched off that had nothing to
+    do in this job, as fp16_allreduce of one worker."""
+    made = _made()
+    strategy = made.user_defined_strategy if made.user_defined_strategy is not None else _strategy
+    final = DistributedStrategy() if strategy is None else strategy.__deepcopy__({})
+    if made.main_program is not None:
+        for name in native.strategy_names():
+            if name in native.DistributedStrategy.field_names() and name not in made.applied:
+                final.native.set(name, False)
+    return final
 
 
 def _get_applied_meta_list():
@@ -171,13 +188,19 @@ def startup_program():
 
 
 def save_persistables(executor, dirname, main_program=None, mode=0):
-    """Worker 0 writes. Where a strategy keeps state that differs between workers (residuals, shards), all workers must
-    call it, because worker 0 needs their parts; statistics of batch norms are those of worker 0."""
+    """Worker 0 writes; others may call it too. What the servers keep (parameters and tables, with the optimizer's state)
+    they write themselves, into the same folder; init_server(dirname) reads it. Where a strategy keeps state that differs
+    between workers (residuals, shards, parameters under localsgd), all workers must call it, because worker 0 needs their
+    parts; statistics of batch norms are those of worker 0."""
     _no_mode("save_persistables", mode)
     from paddle._executor import global_scope
-    _no_mode("save_persistables", mode)
     from paddle.fluid import io
     program, scope = io._new._program(main_program), global_scope()
+    if _has_servers():
+        if not is_first_worker():
+            return
+        native.fleet.save_servers(os.path.abspath(dirname))
+        native.fleet.pull_parameters(scope.native)
     names = program.ir.persistables()
     arrays, metadata = {}, {}
     for name in program.ir.spread_persistables():
@@ -191,16 +214,36 @@ def save_persistables(executor, dirname, main_program=None, mode=0):
 
 def save_inference_model(executor, dirname, feeded_var_names, target_vars, main_program=None,
                          export_for_deployment=True, mode=0):
+    """Worker 0 writes a model that one process serves without servers: rows of tables come from them."""
     _no_mode("save_inference_model", mode)
     from paddle.fluid import io
-    if is_first_worker():
-        io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program,
-                                export_for_deployment=export_for_deployment)
+    if not is_first_worker():
+        return
+    program, scope, made = main_program, None, []
+    if _has_servers():
+        from paddle._executor import global_scope
+        scope = global_scope().native
+        native.fleet.pull_parameters(scope)
+        program = (main_program or _graph.as_list(target_vars)[0].program).clone(for_test=True)
+        tables = os.path.join(os.path.abspath(dirname), ".tables")
+        os.makedirs(tables, exist_ok=True)
+        native.fleet.save_servers(tables)
+        made = native.fleet.serve_alone(program.ir, scope, tables)
+        shutil.rmtree(tables)
+    io.save_inference_model(dirname, feeded_var_names, target_vars, executor, program,
+                            export_for_deployment=export_for_deployment)
+    for name in made:
+        scope.erase(name)
 
 
 def _no_mode(name, mode):
     if mode != 0:
-        raise refuse(f"fleet.{name} with mode={mode!r}", "mode=0", _SERVERS)
+        raise refuse(f"fleet.{name} with mode={mode!r}", "mode=0", "the servers write all that they keep")
+
+
+def _has_servers():
+    """This is a worker of a job with servers, and minimize() has been called."""
+    return roles().is_worker() and roles().server_num() > 0 and _optimizer is not None
 
 
 def split_files(files):
@@ -243,48 +286,72 @@ class UtilBase:
 
 def _check_world(comm_world):
     roles()
+    if comm_world not in ("worker", "server", "all"):
+        raise ValueError(f"comm_world is {comm_world!r}; known: worker, server, all")
     if comm_world != "worker":
-        raise refuse(f"comm_world='{comm_world}'", "comm_world='worker'", _SERVERS)
+        raise refuse(f"comm_world='{comm_world}'", "comm_world='worker'", "servers take part in no group")
 
 
 util = UtilBase()
 
 
-def _for_servers(name):
+def _without_servers(name):
+    """Of jobs with servers. One script serves both kinds: in a job without, it does nothing and says so."""
+    if roles().server_num() > 0:
+        return False
+    warnings.warn(f"fleet.{name}: this job has no servers; nothing is done", stacklevel=3)
+    return True
+
+
+def init_server(dirname=None, var_names=None):
+    """A server gets ready; with a folder it begins with what save_persistables has written there. In a job without
+    servers it does nothing and says so."""
+    if _without_servers("init_server"):
+        return
+    if var_names is not None:
+        raise refuse("fleet.init_server with var_names", "init_server(dirname)", "a server loads all that it keeps")
+    native.fleet.init_server("" if dirname is None else os.path.abspath(dirname))
+
+
+def run_server():
+    """Serves until all workers have called stop_worker. In a job without servers it does nothing and says so."""
+    if not _without_servers("run_server"):
+        native.fleet.run_server()
+
+
+def init_worker(scopes=None):
+    """Connects this worker to the servers, before or after the startup program. In a job without servers it does
+    nothing and says so."""
+    if _without_servers("init_worker"):
+        return
+    from paddle._executor import global_scope
+    scope = _graph.as_list(scopes)[0] if scopes else global_scope()
+    native.fleet.init_worker(scope.native)
+
+
+def stop_worker():
+    """The servers have all gradients of this worker, and end when all workers have called it. In a job without servers
+    it does nothing and says so."""
+    if not _without_servers("stop_worker"):
+        native.fleet.stop_worker()
+
+
+def shrink(threshold=None):
+    """Drops rows of tables whose every value is at most `threshold` in size; returns how many. One worker calls it."""
+    if _without_servers("shrink"):
+        return 0
+    return native.fleet.shrink(0.0 if threshold is None else float(threshold))
+
+
+def _not_built(name, nearest):
     def call(*args, **kwargs):
-        raise refuse(f"fleet.{name}", None, _SERVERS)
+        raise refuse(f"fleet.{name}", nearest)
     call.__name__ = name
     return call
 
 
-def _not_without_servers(name):
-    """Of jobs with servers. One script serves both kinds: in a job without, it does nothing and says so."""
-    if roles().server_num() > 0:
-        raise refuse(f"fleet.{name}", None, _SERVERS)
-    warnings.warn(f"fleet.{name}: this job has no servers; nothing is done", stacklevel=3)
-
-
-def init_server(dirname=None, var_names=None):
-    """In a job without servers it does nothing and says so."""
-    _not_without_servers("init_server")
-
-
-def run_server():
-    """In a job without servers it does nothing and says so."""
-    _not_without_servers("run_server")
-
-
-def init_worker(scopes=None):
-    """In a job without servers it does nothing and says so."""
-    _not_without_servers("init_worker")
-
-
-def stop_worker():
-    """In a job without servers it does nothing and says so."""
-    _not_without_servers("stop_worker")
-
-
-shrink, load_model, save_cache_model = [_for_servers(n) for n in ("shrink", "load_model", "save_cache_model")]
+load_model = _not_built("load_model", "init_server(dirname)")
+save_cache_model = _not_built("save_cache_model", "save_persistables")
 
 
 def distributed_model(model):

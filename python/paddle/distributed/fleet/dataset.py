@@ -1,16 +1,12 @@
-"""Data sets of text files for Executor.train_from_dataset. Each file goes through pipe_command, which prints samples as
-lines "n v1 ... vn n v1 ..." in the order of use_var; C++ parses them (fleetx/data/multi_slot.h)."""
-import itertools
+"""Data sets of sample files for Executor.train_from_dataset. C++ reads, parses, batches and shuffles them
+(fleetx/data/batches.h); docs/data.md has the formats."""
 import os
-import random
-import subprocess
 
 import numpy
 
 from paddle import _graph
 from paddle._executor import LoDTensor
 from paddle._native import native
-from paddle.reader import buffered
 
 __all__ = ["DatasetBase", "InMemoryDataset", "QueueDataset"]
 
@@ -27,17 +23,21 @@ class DatasetBase:
     def __init__(self):
         self.use_var, self.filelist = [], []
         self.pipe_command, self.batch_size, self.thread_num = "cat", 1, 1
+        self.data_format, self.ids, self.bad_line_policy = "multi_slot", 1_000_001, "raise"
+        self.skipped_lines = 0  # in the last pass that came to its end
 
     def init(self, batch_size=1, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
              download_cmd="cat", **kwargs):
-        """thread_num: of the original's training threads; here the cores work together on every batch."""
+        """thread_num: threads that read. With one, samples come in the order of the files; with n, thread t reads files t,
+        t + n, ..., and batches are taken from the threads in turn. (The cores work together on every batch.)"""
         self.update_settings(batch_size=batch_size, thread_num=thread_num, use_var=use_var, pipe_command=pipe_command,
                              fs_name=fs_name, fs_ugi=fs_ugi, **kwargs)
 
     def update_settings(self, **settings):
         """Changes what init() was given."""
         change = {"batch_size": self.set_batch_size, "thread_num": self.set_thread, "use_var": self.set_use_var,
-                  "pipe_command": self.set_pipe_command}
+                  "pipe_command": self.set_pipe_command, "data_format": self.set_data_format,
+                  "bad_line_policy": self.set_bad_line_policy}
         for name, value in settings.items():
             if name in change:
                 change[name](value)
@@ -54,7 +54,7 @@ class DatasetBase:
         self.batch_size = int(batch_size)
 
     def set_thread(self, thread_num):
-        self.thread_num = int(thread_num)
+        self.thread_num = max(1, int(thread_num))
 
     def set_use_var(self, var_list):
         for v in var_list:
@@ -69,40 +69,46 @@ class DatasetBase:
         missing = [f for f in filelist if not os.path.exists(f)]
         if missing:
             raise native.InvalidArgumentError(f"the data set's file {missing[0]} is not there")
-        self.filelist = list(filelist)
+        self.filelist = [os.fspath(f) for f in filelist]
+
+    def set_data_format(self, data_format, ids=None):
+        """Of text: "multi_slot", "criteo" (its words become numbers below `ids`) or "libsvm". Not in the original."""
+        self.data_format, self.ids = data_format, self.ids if ids is None else int(ids)
+
+    def set_bad_line_policy(self, policy):
+        """"raise": a damaged line is an error. "skip": it is left out; a warning at the end of a pass says how many were,
+        and so does skipped_lines. Not in the original."""
+        if policy not in ("raise", "skip"):
+            raise ValueError(f"bad_line_policy is {policy!r}; known: 'raise', 'skip'")
+        self.bad_line_policy = policy
 
     # ---- reading ----
-    def _lines(self):
-        """Samples as bytes, file after file, as pipe_command prints them."""
+    def _read(self, batch_size):
         if not self.filelist:
             raise native.InvalidArgumentError("the data set has no files: call set_filelist")
-        for name in self.filelist:
-            with open(name, "rb") as file:
-                process = subprocess.Popen(self.pipe_command, shell=True, stdin=file, stdout=subprocess.PIPE)
-            try:
-                yield from (line.rstrip() + b"\n" for line in process.stdout if line.strip())
-            finally:
-                process.stdout.close()
-                code = process.wait()
-            if code != 0:
-                raise native.InvalidArgumentError(
-                    f"pipe_command '{self.pipe_command}' ended with {code} on {name}; its errors are above")
-
-    def _samples(self):
-        return self._lines()
-
-    def _batches(self):
         if not self.use_var:
             raise native.InvalidArgumentError("the data set does not know its slots: give use_var")
         slots = [(v.name, str(v.dtype), -1 if v.lod_level else _width(v)) for v in self.use_var]
-        samples = iter(self._samples())
-        while lines := list(itertools.islice(samples, self.batch_size)):
-            columns = native.parse_multi_slot(b"".join(lines), slots)
-            yield {v.name: _value(v, *column) for v, column in zip(self.use_var, columns)}
+        return native.read_files(files=self.filelist, slots=slots, format=self.data_format, ids=self.ids,
+                                 command=self.pipe_command, batch=batch_size, threads=self.thread_num,
+                                 skip_bad_lines=self.bad_line_policy == "skip")
+
+    def _open(self):
+        """Batches of a pass, as the executor wants them."""
+        return self._read(self.batch_size)
+
+    def _ended(self, batches):
+        self.skipped_lines = batches.skipped()
 
     def feeds(self):
-        """For the executor: feeds, read ahead in the background."""
-        return buffered(self._batches, 4)()
+        """The batches of a pass as feeds for Executor.run."""
+        batches = self._open()
+        try:
+            while (columns := batches.next()) is not None:
+                yield {v.name: _value(v, *column) for v, column in zip(self.use_var, columns)}
+            self._ended(batches)
+        finally:
+            batches.close()
 
 
 def _width(variable):
@@ -135,14 +141,25 @@ class InMemoryDataset(DatasetBase):
 
     def __init__(self):
         super().__init__()
-        self._memory = None
+        self._memory, self._seed, self._shuffles = None, 0, 0
+
+    def set_shuffle_seed(self, seed):
+        """The same seed, files and calls give the same orders. Not in the original."""
+        self._seed, self._shuffles = int(seed) % 2**64, 0
 
     def load_into_memory(self, is_shuffle=False):
-        self._memory = list(self._lines())
+        batches = self._read(4096)
+        try:
+            self._memory = native.SampleStore.load(batches)
+            super()._ended(batches)
+        finally:
+            batches.close()
         if is_shuffle:
             self.local_shuffle()
 
     def preload_into_memory(self, thread_num=None):
+        if thread_num:
+            self.set_thread(thread_num)
         self.load_into_memory()
 
     def wait_preload_done(self):
@@ -153,38 +170,30 @@ class InMemoryDataset(DatasetBase):
             raise native.InvalidArgumentError("the data set is not in memory: call load_into_memory()")
         return self._memory
 
-    _samples = _loaded
+    def _open(self):
+        return self._loaded().batches(self.batch_size)
+
+    def _ended(self, batches):
+        """A pass over the memory skips nothing: what loading skipped stays known."""
+
+    def _next_shuffle(self):
+        self._shuffles += 1
+        return self._shuffles - 1
 
     def local_shuffle(self):
-        random.shuffle(self._loaded())
+        self._loaded().shuffle(self._seed, self._next_shuffle())
 
     def global_shuffle(self, fleet=None, thread_num=12):
         """Deals the samples of all workers out among them, anew."""
-        lines = self._loaded()
         if fleet is None or fleet.worker_num() == 1:
             return self.local_shuffle()
-        rank, world = fleet.worker_index(), fleet.worker_num()
-        draw = random.Random(rank)
-        owners = numpy.array([draw.randrange(world) for _ in lines], "int64")
-        counts = native.fleet.all_gather(numpy.array([len(lines), sum(map(len, lines))], "int64"))
-        mine = []
-        for source in range(world):
-            text = numpy.zeros(counts[source][1], "uint8")
-            owner = numpy.zeros(counts[source][0], "int64")
-            if source == rank:
-                text, owner = numpy.frombuffer(b"".join(lines), "uint8").copy(), owners
-            if len(owner):
-                native.fleet.broadcast(text, source)
-                native.fleet.broadcast(owner, source)
-                mine += [line for line, o in zip(text.tobytes().splitlines(True), owner) if o == rank]
-        self._memory = mine
-        self.local_shuffle()
+        self._memory = self._loaded().dealt_out(self._seed, self._next_shuffle())
 
     def release_memory(self):
         self._memory = None
 
     def get_memory_data_size(self, fleet=None):
-        return _over_workers(len(self._loaded()), fleet)
+        return _over_workers(self._loaded().size, fleet)
 
     def get_shuffle_data_size(self, fleet=None):
         return self.get_memory_data_size(fleet)

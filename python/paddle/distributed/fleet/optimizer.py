@@ -4,11 +4,23 @@ from paddle._native import native, user_line
 
 
 class DistributedOptimizer:
-    def __init__(self, optimizer, strategy=None):
+    """`servers`: how the servers of the job are used, where a DistributeTranspilerConfig says it (see
+    fluid.transpiler); without it strategy.a_sync does."""
+
+    _alone = False  # is the program that of one worker, whatever job this process is part of?
+
+    def __init__(self, optimizer, strategy=None, servers=None):
+        # What brings a strategy with it: paddle.static.amp.decorate, DGCMomentumOptimizer, one around the other.
+        while hasattr(optimizer, "added_to"):
+            outer, strategy = optimizer, optimizer.added_to(strategy)
+            optimizer = outer.inner_opt
+            if optimizer is outer:
+                break
         if not hasattr(optimizer, "options"):
             raise TypeError(f"distributed_optimizer takes an optimizer, not {type(optimizer).__name__}")
         self.inner_opt = self.user_defined_optimizer = optimizer
         self.user_defined_strategy = strategy
+        self._servers = servers
         self.applied = []  # strategies, after minimize
         self.main_program = self.startup_program = None  # that minimize changed
 
@@ -26,14 +38,49 @@ class DistributedOptimizer:
         names = [p if isinstance(p, str) else p.name for p in chosen]
         stop = {v if isinstance(v, str) else v.name for v in (no_grad_set or ())}
         optimizer.prepare([program._variable(n) for n in names] or program.all_parameters())
+        strategy = self._strategy_for(program)
         pairs, rate, self.applied = native.fleet.minimize(
-            program.builder(), optimizer.options(),
-            None if self.user_defined_strategy is None else self.user_defined_strategy.native, loss.name, names, stop,
-            *user_line())
+            program.builder(), optimizer.options(), None if strategy is None else strategy.native, self._alone, loss.name,
+            names, stop, self._servers, *user_line())
         optimizer.bind(program, rate)
         self.main_program = program
         self.startup_program = program._startup if program._startup is not None else default_startup_program()
         return [], [(program._variable(p), program._variable(g)) for p, g in pairs]
+
+    # ---- mixed precision ----
+    def _strategy_for(self, program):
+        """The strategy, with what amp is told by other calls: fp16_guard and an optimizer's multi_precision."""
+        strategy = self.user_defined_strategy
+        if strategy is None or not strategy.amp or not strategy.amp_configs["use_pure_fp16"]:
+            return strategy
+        told = strategy.__deepcopy__({})
+        if strategy.amp_configs["use_fp16_guard"]:
+            told.amp_configs = {"fp16_guard_varnames": program.fp16_variables}
+        if self.inner_opt._multi_precision:
+            told.amp_configs = {"multi_precision": True}
+        return told
+
+    def amp_init(self, place, scope=None, test_program=None, use_fp16_test=False):
+        """To be called after the startup program has run, which gives parameters the type that they are trained in.
+        A program that was cloned for tests before minimize, and has float32 parameters, reads those of use_pure_fp16
+        from now on. It computes in float32 whatever use_fp16_test says. Otherwise there is nothing to do."""
+        self._check_amp("amp_init")
+        if test_program is not None and self.main_program is not None:
+            half = self.user_defined_strategy.amp_configs["dtype"]
+            names = [p.name for p in self.main_program.all_parameters() if p.dtype == half]
+            native.read_as_f32(test_program.ir, names, half)
+
+    def get_loss_scaling(self):
+        """The variable with the scale of the loss; fetch it to see its value."""
+        self._check_amp("get_loss_scaling")
+        if self.main_program is None:
+            raise native.InvalidArgumentError("get_loss_scaling: call minimize(loss) first")
+        return self.main_program._variable("loss_scaling_0")
+
+    def _check_amp(self, who):
+        if self.user_defined_strategy is None or not self.user_defined_strategy.amp:
+            raise native.InvalidArgumentError(f"{who}: this optimizer trains in float32; set strategy.amp = True, or "
+                                              "decorate it by paddle.static.amp.decorate")
 
     def __getattr__(self, name):
         return getattr(self.inner_opt, name)

@@ -35,10 +35,18 @@ class DistributedStrategy:
         unknown = [k for k in value if k not in known]
         if unknown:
             raise AssertionError(f"DistributedStrategy.{name} has no {', '.join(unknown)}; it has: {', '.join(known)}")
-        # Checkpoints may be given as variables.
-        plain = {k: [getattr(v, "name", v) for v in values] if isinstance(values, (list, tuple)) else values
-                 for k, values in value.items()}
+        # Lists may be sets, hold variables, or be None, which is an empty one.
+        plain = {k: self._plain_list(values) if isinstance(known[k], list) else values for k, values in value.items()}
         self.native.set_configs(name, plain)
+
+    @staticmethod
+    def _plain_list(values):
+        if values is None:
+            return []
+        if not isinstance(values, (list, tuple, set, frozenset)):
+            return values
+        names = [getattr(v, "name", v) for v in values]
+        return sorted(names) if isinstance(values, (set, frozenset)) else names
 
     def __getattr__(self, name):
         if name.startswith("__"):

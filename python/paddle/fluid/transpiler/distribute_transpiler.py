@@ -1,4 +1,5 @@
-"""The settings of parameter-server training in 1.x. The training itself is not built yet."""
+"""The settings of training with parameter servers in 1.x."""
+from paddle._refuse import refuse
 
 
 class DistributeTranspilerConfig:
@@ -32,3 +33,18 @@ class DistributeTranspilerConfig:
         if name == "min_block_size" and value < 8192:
             raise ValueError(f"DistributeTranspilerConfig.min_block_size must be at least 8192, got {value}")
         super().__setattr__(name, value)
+
+    def for_servers(self):
+        """What minimize() takes (ServerConfig in C++)."""
+        if self.mode != "pserver":
+            raise ValueError(f"DistributeTranspilerConfig.mode is {self.mode!r}; with servers it is 'pserver'; for workers "
+                             "alone use fleet.init(is_collective=True)")
+        if self.enable_dc_asgd:
+            raise refuse("DistributeTranspilerConfig.enable_dc_asgd", "sync_mode = True", "DC-ASGD is not built")
+        mode = "sync"
+        if not self.sync_mode:
+            mode = "geo" if self.geo_sgd_mode else "half_async" if self.half_async else "async"
+        method = self.split_method or "RoundRobin"
+        return {"mode": mode, "k_steps": int(self.geo_sgd_need_push_nums) if mode == "geo" else 0,
+                "slice_var_up": bool(self.slice_var_up), "min_block_size": int(self.min_block_size),
+                "split_method": method if isinstance(method, str) else method.__name__}

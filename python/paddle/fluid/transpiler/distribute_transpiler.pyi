@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy
 
+from paddle._refuse import refuse as refuse
+
 class DistributeTranspilerConfig:
     slice_var_up: bool
     split_method: Any
@@ -24,3 +26,4 @@ class DistributeTranspilerConfig:
     sync_mode: bool
     runtime_split_send_recv: bool
     def __setattr__(self, name: str, value: Any) -> None: ...
+    def for_servers(self) -> Any: ...

@@ -1,11 +1,12 @@
 """Inference while a job trains."""
 from paddle import _graph
-from paddle._refuse import refuse
+from paddle._native import native
 from paddle.distributed.fleet import api
 
 
 class DistributedInfer:
-    """In a job without servers every worker has all parameters: the program is the one that was given."""
+    """A program whose lookups ask the servers for rows. In a job without servers every worker has all parameters: the
+    program is the one that was given."""
 
     def __init__(self, main_program=None, startup_program=None):
         self._main = main_program or _graph.default_main_program()
@@ -15,11 +16,20 @@ class DistributedInfer:
         if api._roles is None:
             api.init(role_maker)
         if api.server_num() > 0:
-            raise refuse("DistributedInfer with servers", "load_inference_model", api._SERVERS)
-        if dirname is not None:
+            if api.is_server():
+                api.init_server(dirname)
+                api.run_server()
+            else:
+                exe.run(self._startup)
+                api.init_worker()
+        elif dirname is not None:
             from paddle.fluid import io
             exe.run(self._startup)
             io.load_persistables(exe, dirname, self._main)
 
     def get_dist_infer_program(self):
-        return self._main
+        if api.server_num() == 0:
+            return self._main
+        program = self._main.clone(for_test=True)
+        native.fleet.look_up_on_servers(program.ir)
+        return program

@@ -7,7 +7,6 @@ import numpy
 
 from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
-from paddle._refuse import refuse as refuse
 from paddle.distributed.fleet import api as api
 
 class DistributedInfer:

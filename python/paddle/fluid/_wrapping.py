@@ -1,0 +1,55 @@
+"""Optimizers of 1.x around another one: strategies of docs/strategy.md without a DistributedStrategy."""
+from paddle._native import native
+from paddle.distributed.fleet.optimizer import DistributedOptimizer
+from paddle.distributed.fleet.strategy import DistributedStrategy
+
+
+class _Wrapping(DistributedOptimizer):
+    """minimize trains with one worker; fleet.distributed_optimizer takes it for several."""
+
+    _alone = True
+    _switch = None
+
+    def __init__(self, optimizer, settings):
+        self._settings = settings
+        super().__init__(optimizer, self.added_to(None))
+
+    def added_to(self, strategy):
+        """The strategy of a job, with what is set here."""
+        if strategy is not None and getattr(strategy, self._switch):
+            raise native.InvalidArgumentError(f"{self._switch} is asked for twice: by {type(self).__name__} and by "
+                                              f"strategy.{self._switch}; leave one out")
+        both = DistributedStrategy() if strategy is None else strategy.__deepcopy__({})
+        setattr(both, self._switch, True)
+        setattr(both, self._switch + "_configs", self._settings)
+        return both
+
+    def backward(self, *args, **kwargs):
+        raise native.UnsupportedError(f"{type(self).__name__}.backward: call minimize(loss)")
+
+    apply_gradients = apply_optimize = backward
+
+
+class GradientMergeOptimizer(_Wrapping):
+    """The gradients of `k_steps` batches are added up (`avg`: averaged) before `inner_optimizer` applies them."""
+
+    _switch = "gradient_merge"
+
+    def __init__(self, inner_optimizer, k_steps=1, avg=True):
+        super().__init__(inner_optimizer, {"k_steps": k_steps, "avg": avg})
+
+
+class RecomputeOptimizer(_Wrapping):
+    """Backward computes again what lies between the checkpoints. Without checkpoints the framework chooses them."""
+
+    _switch = "recompute"
+
+    def __init__(self, optimizer):
+        super().__init__(optimizer, {"checkpoints": []})
+
+    def _set_checkpoints(self, checkpoints):
+        if not isinstance(checkpoints, (list, tuple)):
+            raise TypeError("_set_checkpoints takes a list of variables or names, "
+                            f"not {type(checkpoints).__name__}")
+        self._settings = {"checkpoints": list(checkpoints)}
+        self.user_defined_strategy.recompute_configs = self._settings

@@ -1,0 +1,25 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy
+
+from paddle.distributed.fleet.optimizer import DistributedOptimizer as DistributedOptimizer
+from paddle.distributed.fleet.optimizer import DistributedOptimizer as _paddle_distributed_fleet_optimizer_DistributedOptimizer
+from paddle.distributed.fleet.strategy import DistributedStrategy as DistributedStrategy
+
+class GradientMergeOptimizer(_Wrapping):
+    def __init__(self, inner_optimizer: Any, k_steps: Any = 1, avg: Any = True) -> None: ...
+
+
+class RecomputeOptimizer(_Wrapping):
+    def __init__(self, optimizer: Any) -> None: ...
+
+
+class _Wrapping(_paddle_distributed_fleet_optimizer_DistributedOptimizer):
+    def __init__(self, optimizer: Any, settings: Any) -> None: ...
+    def added_to(self, strategy: Any) -> Any: ...
+    def backward(self, *args: Any, **kwargs: Any) -> Any: ...
+    def apply_gradients(self, *args: Any, **kwargs: Any) -> Any: ...
+    def apply_optimize(self, *args: Any, **kwargs: Any) -> Any: ...

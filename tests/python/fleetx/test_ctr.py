@@ -1,0 +1,92 @@
+import importlib.util
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fleetx as X
+from paddle._native import native
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+spec = importlib.util.spec_from_file_location("documents", ROOT / "tests" / "python" / "paddle" / "documents.py")
+documents = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(documents)
+
+
+def line(label=1, numbers=range(13), words=("a",) * 26):
+    return "\t".join(map(str, [label, *numbers, *words])) + "\n"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return X.applications.MultiSlotCTR(sparse_feature_dim=1001, embedding_size=4, hidden=[8])
+
+
+def test_the_network(model):
+    assert [v.name for v in model.inputs] == ["dense_input", *(f"C{i}" for i in range(1, 27)), "label"]
+    assert model.parameter_list()[0] == "SparseFeatFactors" and model.predict.shape[1] == 2
+
+
+def test_lines_become_batches(model, tmp_path):
+    (tmp_path / "part-0").write_text(line(1) + line(0, [""] * 13, ["b"] + ["a"] * 25) + line())
+    batches = list(model.load_criteo_from_file(tmp_path, batch_size=2))
+    assert [len(b["label"]) for b in batches] == [2, 1]
+    first = batches[0]
+    assert first["label"].tolist() == [[1], [0]] and first["dense_input"].shape == (2, 13)
+    np.testing.assert_allclose(first["dense_input"][0][:3], [0, 4 / 603, 2 / 100], rtol=1e-6)
+    np.testing.assert_allclose(first["dense_input"][1][1], 3 / 603, rtol=1e-6)  # empty: 0, from -3 on
+    ids = [first[f"C{i}"][0, 0] for i in range(1, 27)]
+    assert all(0 <= i < 1001 for i in ids) and len(set(ids)) > 20  # the same word of two slots is two ids
+    assert first["C1"][0, 0] != first["C1"][1, 0] and first["C2"][0, 0] == first["C2"][1, 0]
+
+
+def test_a_bad_line_is_named(model, tmp_path):
+    for text, words in ((line() + "1\t2\n", "part-0:2: 2 fields; expected 40"), (line("x"), "part-0:1: .*'x'")):
+        (tmp_path / "part-0").write_text(text)
+        with pytest.raises(native.CorruptFileError, match=words):
+            list(model.load_criteo_from_file(tmp_path / "part-0"))
+
+
+TRAIN = '''
+import random
+import fleetx as X
+import paddle
+from paddle.distributed import fleet
+fleet.init()
+model = X.applications.MultiSlotCTR(sparse_feature_dim=1001, embedding_size=4, hidden=[8])
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = True
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.01), strategy).minimize(model.loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    X.CPUTrainer().fit(model, model.load_criteo_from_file("data", batch_size=10), epoch=1)
+'''
+LINE = r"worker_index: %d, step(\d+), train_loss: \d+\.\d{6}, total time cost = \d+\.\d{6}, step per second: \d+\.\d{6}, " \
+       r"speed: \d+\.\d{6}"
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_trainer(tmp_path, workers):
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "data").mkdir()
+    for i in range(2):
+        (tmp_path / "data" / f"part-{i}").write_text(line() * 140)
+    command = f"fleetrun --server_num=1 --worker_num={workers} train.py" if workers else [sys.executable, "train.py"]
+    result = documents.run(command, tmp_path)
+    assert result.code == 0, result.output
+    for i in range(max(1, workers)):
+        log = (tmp_path / "log" / f"workerlog.{i}").read_text() if workers else result.output
+        steps = [int(s) for s in re.findall(LINE % i, log)]
+        assert steps == list(range(11, 14 if workers else 28)), log
+
+
+def test_the_example_learns(tmp_path):
+    got = subprocess.run(["fleetrun", "--server_num=1", "--worker_num=2", str(ROOT / "examples" / "ctr_servers.py")],
+                         cwd=tmp_path, capture_output=True, text=True)
+    values = [float(v) for v in re.findall(r"AUC (\d\.\d+)", got.stdout + got.stderr)]
+    assert got.returncode == 0 and len(values) >= 5 and values[0] < 0.7 < 0.9 < values[4], got.stdout + got.stderr

@@ -1,0 +1,164 @@
+"""Strategies as scripts ask for them: with both APIs of optimizers, in a job of two workers and by the classes of 1.x."""
+import re
+
+import numpy as np
+import pytest
+
+import documents
+import paddle
+from paddle import fluid, static
+
+JOB = '''
+import numpy as np
+import paddle
+import paddle.fluid as fluid
+from paddle import static
+from paddle.distributed import fleet
+
+paddle.enable_static()
+fleet.init(is_collective=True)
+rank = fleet.worker_index()
+
+
+def train(name, optimizer, **settings):
+    strategy = fleet.DistributedStrategy()
+    for key, value in settings.items():
+        setattr(strategy, key, value)
+    with static.program_guard(static.Program(), static.Program()), static.scope_guard(static.Scope()), \\
+            paddle.utils.unique_name.guard():
+        static.default_startup_program().random_seed = 3
+        x, y = static.data("x", [None, 6], "float32"), static.data("y", [None, 1], "int64")
+        h = static.nn.fc(x, 8, activation="tanh")
+        loss = paddle.mean(paddle.nn.functional.cross_entropy(static.nn.fc(h, 3), y))
+        fleet.distributed_optimizer(optimizer(), strategy)
+        fleet.minimize(loss)
+        exe = static.Executor()
+        exe.run(static.default_startup_program())
+        rng = np.random.RandomState(7)
+        for step in range(6):
+            image, label = rng.randn(8, 6).astype("float32"), rng.randint(0, 3, (8, 1))
+            part = slice(rank * 4, rank * 4 + 4)
+            value, = exe.run(feed={"x": image[part], "y": label[part]}, fetch_list=[loss])
+        mean = fleet.util.all_reduce(float(value)) / 2
+        final = fleet._final_strategy()
+        on = [k for k in settings if not k.endswith("_configs") and getattr(final, k)]
+        if rank == 0:
+            print("%s|%.7f|%s|%s" % (name, mean, ",".join(sorted(fleet._get_applied_meta_list())), ",".join(on)), flush=True)
+
+
+new, old = paddle.optimizer, fluid.optimizer
+momentum = [lambda: new.Momentum(0.5, 0.9), lambda: old.MomentumOptimizer(0.5, 0.9)]
+adam = [lambda: new.Adam(0.05), lambda: old.AdamOptimizer(0.05)]
+lars = dict(lars=True, lars_configs={"lars_coeff": 0.1, "exclude_from_weight_decay": [".b_"]})
+lamb = dict(lamb=True, lamb_configs={"lamb_weight_decay": 0.02, "exclude_from_weight_decay": [".b_0"]})
+for i in (0, 1):
+    train("plain%d" % i, momentum[i])
+    train("lars%d" % i, momentum[i], **lars)
+    train("lamb%d" % i, adam[i], **lamb)
+    train("merge%d" % i, momentum[i], gradient_merge=True, gradient_merge_configs={"k_steps": 2, "avg": True})
+    train("half%d" % i, momentum[i], fp16_allreduce=True)
+    train("brain%d" % i, momentum[i], fp16_allreduce=True, fp16_allreduce_configs={"dtype": "bfloat16"})
+    train("again%d" % i, momentum[i], recompute=True)
+    train("all%d" % i, momentum[i], amp=True, recompute=True, gradient_merge=True,
+          gradient_merge_configs={"k_steps": 2}, fp16_allreduce=True, **lars)
+train("lars_itself", lambda: old.LarsMomentumOptimizer(0.5, 0.9, lars_coeff=0.1, exclude_from_weight_decay=[".b_"]))
+train("lamb_itself", lambda: old.LambOptimizer(0.05, 0.02, epsilon=1e-8,
+      exclude_from_weight_decay_fn=lambda p: p.name.endswith(".b_0")))
+for name, optimizer, settings in (("lars over adam", adam[0], lars), ("lamb over sgd", lambda: new.SGD(0.1), lamb)):
+    try:
+        train(name, optimizer, **settings)
+    except ValueError as error:
+        print("%s: %s" % (name, error), flush=True)
+'''
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("strategies")
+    (folder / "train.py").write_text(JOB)
+    result = documents.run("fleetrun --gpus=0,1 train.py", folder)
+    assert result.code == 0, result.output
+    return result.output
+
+
+def rows(output):
+    return {r[0]: (float(r[1]), r[2].split(","), r[3]) for r in
+            re.findall(r"(\w+)\|([\d.]+)\|([\w,]*)\|([\w,]*)", output)}
+
+
+def test_both_apis_give_the_same(job):
+    got = rows(job)
+    for name in ("plain", "lars", "lamb", "merge", "half", "brain", "again", "all"):
+        assert got[name + "0"] == got[name + "1"], job
+
+
+def test_a_strategy_is_what_its_name_says(job):
+    got = rows(job)
+    for name in ("lars", "lamb"):
+        assert got[name + "0"][0] == pytest.approx(got[name + "_itself"][0], rel=1e-5), job
+        assert got[name + "0"][0] != got["plain0"][0]
+    assert got["again0"][0] == got["plain0"][0], job
+    assert got["half0"][0] == pytest.approx(got["plain0"][0], rel=5e-3), job
+    assert got["brain0"][0] == pytest.approx(got["plain0"][0], rel=3e-2), job
+    assert len({got[n][0] for n in ("plain0", "half0", "brain0", "merge0")}) == 4, job
+
+
+def test_what_was_applied_is_told(job):
+    got = rows(job)
+    assert got["plain0"][1] == ["data_parallel"]
+    assert got["all0"][1] == ["amp", "data_parallel", "fp16_allreduce", "gradient_merge", "lars", "recompute"], job
+    assert got["all0"][2] == "amp,recompute,gradient_merge,fp16_allreduce,lars", job
+    # As a table of worker 0, once per program.
+    assert "strategies, in the order in which they were applied:" in job
+    assert re.search(r"gradients\s+gradient_merge\s+avg=true, k_steps=2", job), job
+
+
+def test_optimizers_that_do_not_fit_are_refused(job):
+    assert re.search("lars over adam: .*lars gives momentum .*the optimizer is adam; use Momentum", job), job
+    assert re.search("lamb over sgd: .*lamb gives adam .*the optimizer is sgd; use Adam", job), job
+
+
+def losses(optimizer, batches, size=None):
+    """Of a small network. `size` samples at a time."""
+    with static.program_guard(static.Program(), static.Program()), static.scope_guard(static.Scope()), \
+            paddle.utils.unique_name.guard():
+        static.default_startup_program().random_seed = 5
+        x = static.data("x", [None, 6], "float32")
+        h = fluid.layers.fc(x, 8, act="tanh")
+        h2 = fluid.layers.fc(h, 8, act="tanh")
+        loss = fluid.layers.mean(fluid.layers.square(fluid.layers.fc(h2, 2)))
+        made = optimizer()
+        if hasattr(made, "_set_checkpoints"):
+            made._set_checkpoints([h, h2.name])
+        made.minimize(loss)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(fluid.default_startup_program())
+        return [float(exe.run(feed={"x": b}, fetch_list=[loss])[0]) for b in batches]
+
+
+def test_gradient_merge_of_1_x(rng):
+    batches = rng.randn(6, 4, 6).astype("float32")
+    sgd = fluid.optimizer.SGD
+    merged = losses(lambda: fluid.optimizer.GradientMergeOptimizer(sgd(0.5), k_steps=2, avg=True), batches)
+    large = losses(lambda: sgd(0.5), batches.reshape(3, 8, 6))
+    np.testing.assert_allclose(np.reshape(merged, (3, 2)).mean(1), large, rtol=1e-5)
+    with pytest.raises(ValueError, match="k_steps"):
+        fluid.optimizer.GradientMergeOptimizer(sgd(0.5), k_steps=0)
+
+
+def test_recompute_of_1_x(rng):
+    batches = rng.randn(4, 4, 6).astype("float32")
+    plain = losses(lambda: fluid.optimizer.Adam(0.1), batches)
+    assert losses(lambda: fluid.optimizer.RecomputeOptimizer(fluid.optimizer.Adam(0.1)), batches) == plain
+    with pytest.raises(TypeError, match="list"):
+        fluid.optimizer.RecomputeOptimizer(fluid.optimizer.Adam(0.1))._set_checkpoints("h")
+
+
+def test_a_budget_needs_the_batch():
+    strategy = paddle.distributed.fleet.DistributedStrategy()
+    strategy.recompute, strategy.recompute_configs = True, {"budget_MB": 10}
+    assert strategy.recompute_configs["budget_MB"] == 10 and "budget_MB" in str(strategy)
+    with pytest.raises(ValueError, match="budget_MB"):
+        strategy.recompute_configs = {"budget_MB": -1}
+    with pytest.raises(ValueError, match="float16, bfloat16"):
+        strategy.fp16_allreduce_configs = {"dtype": "float32"}
