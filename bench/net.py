@@ -221,7 +221,7 @@ class Net:
                     alone[who] = min(line["best_s"], alone.get(who, line["best_s"]))
                 for rate, group in groups.items():
                     self.hosts.limit(rate)
-                    line = self._attempt(f"{when} at {rate}", lambda: self._together(who, case, model), group.values())
+                    line = self._attempt(f"{when} at {rate}", lambda: self.train(who, case, model), group.values())
                     if line and who == "fleetx":
                         for figure in group.values():
                             figure.add_ours(line)
@@ -258,16 +258,17 @@ class Net:
                                             for host in range(case.hosts)])
         return max((figures_of(out) for out in outs), key=lambda line: line["best_s"]), usage.of_others()
 
-    def _together(self, who, case, model):
+    def train(self, who, case, model, flags=()):
+        """A worker on every host; flags are for ours."""
         with tempfile.TemporaryDirectory() as folder:
-            own = [pathlib.Path(folder, str(host)) for host in range(case.hosts)]
+            own = [pathlib.Path(folder, str(host)) for host in range(len(self.hosts.names))]
             for place in own:  # for logs: all hosts see the same files
                 place.mkdir()
             if who == "fleetx":
-                ips = ",".join(self.hosts.address(host) for host in range(case.hosts))
+                ips = ",".join(self.hosts.address(host) for host in range(len(self.hosts.names)))
                 command = [self.runner.tool.with_name("fleetrun"), f"--ips={ips}", "--nproc_per_node=1", "--log_dir=log",
-                           self.runner.tool, "bench", model, "--json", *settings(case)]
-                commands = [{"command": [*self.hosts.enter(host), *command]} for host in range(case.hosts)]
+                           self.runner.tool, "bench", model, "--json", *flags, *settings(case)]
+                commands = [{"command": [*self.hosts.enter(host), *command]} for host in range(len(self.hosts.names))]
             else:
                 commands = self._on_every_host(1, [self.runner.python, PEERS / "torch_ddp_peer.py", model, "--mode", who,
                                                    "--workers", case.workers, *settings(case)])

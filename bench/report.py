@@ -62,7 +62,7 @@ class Figure:
     def holds(self):
         """True, False, or None: not measured."""
         if self.case.limit is not None:
-            return self.ours and self.ours < self.case.limit
+            return self.ours and (self.ours < self.case.limit) == self.case.lower_is_better
         return None if self.ratio is None or self.bound is None else self.case.holds(self.ratio, self.bound)
 
     @property
@@ -72,7 +72,7 @@ class Figure:
     @property
     def asked(self):
         if self.case.limit is not None:
-            return f"< {self.case.limit:g} {self.case.unit}"
+            return f"{'<' if self.case.lower_is_better else '>='} {self.case.limit:g} {self.case.unit}"
         return self.bound and f"{'<=' if self.case.lower_is_better else '>='} {self.bound:g}"
 
     @property

@@ -1,11 +1,24 @@
 """Runs ours and the peers in turn and collects their figures."""
+import functools
 import sys
 
 from busy import measure_busy
+from contest import Comparison, failed, in_turn
+from learning import measure_learning
+from many import measure_many
+from movielens import measure_auc
 from net import measure_net
+from own_programs import measure_selection, measure_tables
 from report import Figure
 from runner import Failed
-from suite import AllReduce, Busy, Net
+from servers import measure_ps
+from strategies import measure_strategies
+from suite import AllReduce, Busy, Listed, Net
+from variants import measure_amp, measure_recompute
+
+LISTED = {"amp": measure_amp, "recompute": measure_recompute, "strategies": measure_strategies, "learning": measure_learning,
+          "dgc-selection": measure_selection, "ps": measure_ps, "ps-table": measure_tables, "ps-auc": measure_auc,
+          "ps-many": measure_many}
 
 
 def measure(bench, runner, options):
@@ -16,6 +29,9 @@ def measure(bench, runner, options):
         return
     if isinstance(bench, Net):
         yield from measure_net(bench, runner, options)
+        return
+    if isinstance(bench, Listed):
+        yield from LISTED[bench.name](bench, runner, options)
         return
     if isinstance(bench, AllReduce):
         for workers in bench.workers:
@@ -36,46 +52,19 @@ def modes_of(case, peer):
 
 def measure_case(case, runner, rounds):
     """One figure per peer."""
-    figures = {peer: Figure(case, peer, rounds=rounds) for peer in case.asked or [""]}
-    pairs = []
-    for peer, figure in figures.items():
+    players = {"fleetx": functools.partial(runner.ours, case)}
+    comparisons = []
+    for peer in case.asked or [""]:
+        figure = Figure(case, peer, rounds=rounds)
+        modes = {}
         missing = peer and runner.missing(peer)
         if missing:
             figure.note(missing)
         elif peer:
-            pairs += [(peer, mode) for mode in modes_of(case, peer)]
-    for number in range(1, rounds + 1):
-        when = f"round {number}/{rounds}"
-        attempt(case, when, "fleetx", lambda: runner.ours(case), figures.values(), Figure.add_ours)
-        for peer, mode in list(pairs):
-            figure = figures[peer]
-            ok = attempt(case, when, f"{peer} {mode}".strip(), lambda: runner.peer(case, peer, mode), [figure],
-                         lambda f, line: f.add_peer(mode, line))
-            if not ok:
-                pairs.remove((peer, mode))
-        pairs = [(peer, mode) for peer, mode in pairs if figures[peer].worth_repeating(mode)]
-    return [*figures.values()]
-
-
-def attempt(case, when, who, run, figures, add):
-    try:
-        line = run()
-    except Failed as failure:
-        failed(case, when, who, failure, figures)
-        return False
-    disturbed = line["others"] > 0.1 and case.unit != "MiB"
-    for figure in figures:
-        add(figure, line)
-        figure.disturbed |= disturbed
-    print(f"{when}  {case}: {who} {line[case.field]:.5g} {case.unit}" +
-          disturbed * f" (others took {line['others']:.0%} of the cores)", file=sys.stderr, flush=True)
-    return True
-
-
-def failed(what, when, who, failure, figures):
-    print(f"{when}  {what}: {who} failed: {failure}", file=sys.stderr, flush=True)
-    for figure in figures:
-        figure.note(f"{who}: {failure}")
+            modes = {f"{peer} {mode}".strip(): mode for mode in modes_of(case, peer)}
+        players |= {name: functools.partial(runner.peer, case, peer, mode) for name, mode in modes.items()}
+        comparisons.append(Comparison(figure, "fleetx", modes))
+    return in_turn(str(case), players, comparisons, rounds)
 
 
 def measure_allreduce(bench, workers, runner, rounds):

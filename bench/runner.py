@@ -13,11 +13,12 @@ import sys
 import tempfile
 import time
 
-from suite import ONE_WORKER, TWO_COPIES
+from suite import ONE_WORKER, OWN_TEXT, PADDLE_READER, TWO_COPIES
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "bench/peers"
 SETUP = "bench/setup-peers.sh"
+OWN_ENVIRONMENT = ["tensorflow", "paddle 2.6", "paddle 1.8"]  # peers that are not in the environment of the others
 
 # How each library is told to go no further.
 MAX_ISA = {isa: {"FLEETX_MAX_ISA": isa, "ONEDNN_MAX_CPU_ISA": onednn, "DNNL_MAX_CPU_ISA": onednn,
@@ -31,8 +32,8 @@ class Failed(Exception):
 
 class Runner:
     def __init__(self, tool, venv, isa, timeout):
-        self.tool, self.python, self.timeout = tool, venv / "bin/python", timeout
-        self.build = tool.parent.parent
+        self.tool, self.venv, self.timeout = tool, venv, timeout
+        self.build, self.python = tool.parent.parent, self.interpreter("torch")
         self.env = {**os.environ, **MAX_ISA.get(isa, {}),
                     "FLEETX_LOG": "error", "PYTHONDONTWRITEBYTECODE": "1",
                     "TORCHINDUCTOR_CACHE_DIR": str(ROOT / "build/bench-cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
@@ -40,6 +41,8 @@ class Runner:
     def ours(self, case):
         if case.field == "seconds":
             return self._duration([self.tool.with_name("fleetrun")], case, self.build / "examples/hello_fleet")
+        if case.bench == "reader":
+            return self.figures([self.build / "bench/bench_reader", case.model], self.cores(1), 1)
         if case.model == "copy":
             return self._figures(case, [sys.executable, ROOT / "bench/copy_rate.py"])
         command = [self.tool, "bench", case.model, "--json"]
@@ -61,6 +64,12 @@ class Runner:
             return {**line, case.field: case.workers * line[case.field]}
         if name == TWO_COPIES:
             return self._copies(case)
+        if name == PADDLE_READER:
+            with tempfile.TemporaryDirectory() as folder:
+                self._finish(self._start([self.build / "bench/bench_reader", "write", f"{folder}/text"], self.cores(1)))
+                return self.figures([self.interpreter(name), PEERS / "paddle_reader.py", f"{folder}/text"], self.cores(1), 1)
+        if name == OWN_TEXT:
+            return self.ours(dataclasses.replace(case, model="text"))
         if name == "torch DDP":
             return self._figures(case, [self.python, PEERS / "torch_ddp_peer.py", case.model, "--mode", mode,
                                         "--workers", case.workers])
@@ -79,14 +88,28 @@ class Runner:
     @functools.cache
     def missing(self, peer):
         """Why this peer cannot be measured, or None."""
-        name = "torch" if peer.startswith("torch") else peer
-        if name not in ("torch", "paddle"):
+        module = "torch" if peer.startswith("torch") else peer.split()[0]
+        if module not in ("torch", "paddle", "tensorflow"):
             return None
-        if not self.python.exists():
-            return f"no {name}: {SETUP} installs it"
-        look = f"import importlib.util as u, sys; sys.exit(not u.find_spec('{name}'))"
-        found = subprocess.run([self.python, "-c", look], stderr=subprocess.DEVNULL, check=False)
-        return f"no {name} in {self.python.parent.parent}: {SETUP} installs it" if found.returncode else None
+        python = self.interpreter(peer)
+        own = own_environment(peer)
+        remedy = f"{SETUP} {own.replace(' ', '')}".rstrip() + " installs it"
+        if not python.exists():
+            return f"no {own or module}: {remedy}"
+        look = f"import importlib.util as u, sys; sys.exit(not u.find_spec('{module}'))"
+        found = subprocess.run([python, "-c", look], stderr=subprocess.DEVNULL, check=False)
+        return f"no {module} in {python.parent.parent}: {remedy}" if found.returncode else None
+
+    def interpreter(self, peer):
+        """That of the environment in which a peer is installed."""
+        own = own_environment(peer).replace(" ", "")
+        return self.venv.with_name("-".join(filter(None, [self.venv.name, own]))) / "bin/python"
+
+    @property
+    def own_python(self):
+        """The interpreter that our packages are built for, and what it needs in the environment."""
+        paths = {"PYTHONPATH": [ROOT / "python", self.build / "python"], "PATH": [self.build / "tools", os.environ["PATH"]]}
+        return self.build / "python/bin/python", {name: ":".join(map(str, path)) for name, path in paths.items()}
 
     def _figures(self, case, command):
         """Of a program that measures itself."""
@@ -185,6 +208,10 @@ class Runner:
         if process.returncode:
             raise Failed(reason(process.returncode, err))
         return out, err
+
+
+def own_environment(peer):
+    return next((name for name in OWN_ENVIRONMENT if peer.startswith(name)), "")
 
 
 def contents(file):

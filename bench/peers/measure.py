@@ -5,7 +5,7 @@ import resource
 import time
 
 
-def arguments(models, modes):
+def arguments(models, modes, flags=()):
     parser = argparse.ArgumentParser(allow_abbrev=False, description="One peer on one workload; bench/run calls it.")
     parser.add_argument("model", choices=models)
     parser.add_argument("--batch", type=int, required=True)
@@ -15,6 +15,8 @@ def arguments(models, modes):
     parser.add_argument("--warmup", type=int, default=1)
     parser.add_argument("--test", action="store_true", help="inference instead of training")
     parser.add_argument("--mode", choices=modes, default=modes[0])
+    for flag in flags:
+        parser.add_argument(f"--{flag}", action="store_true")
     return parser.parse_args()
 
 

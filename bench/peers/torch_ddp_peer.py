@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from measure import arguments, report
 from torch_models import WORKLOADS
-from torch_peer import MODES, prepare, training
+from torch_peer import FLAGS, MODES, prepare, training
 
 
 def work_on_cores(rank, options, meeting, cores):
@@ -41,7 +41,7 @@ def work(rank, options):
 
 
 def main():
-    options = arguments([*WORKLOADS], MODES)
+    options = arguments([*WORKLOADS], MODES, FLAGS)
     if "RANK" in os.environ:
         dist.init_process_group("gloo")
         work(dist.get_rank(), options)

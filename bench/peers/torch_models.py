@@ -8,6 +8,7 @@ import inspect
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 class Bottleneck(nn.Module):
@@ -89,6 +90,7 @@ class EncoderLayer(nn.Module):
 
 class Bert(nn.Module):
     VOCABULARY, HIDDEN = 30522, 768
+    checkpoint = False  # True: backward computes every layer again
 
     def __init__(self):
         super().__init__()
@@ -108,7 +110,9 @@ class Bert(nn.Module):
 
     def forward(self, words, sentences, hidden_places):
         x = self.words(words) + self.sentences(sentences) + self.positions[:words.shape[1]]
-        x = self.layers(self.norm(x))
+        x = self.norm(x)
+        for layer in self.layers:
+            x = checkpoint(layer, x, use_reentrant=False) if self.checkpoint else layer(x)
         follows = self.follows(torch.tanh(self.pooler(x[:, 0])))
         x = x.reshape(-1, self.HIDDEN)[hidden_places]
         x = self.transform_norm(F.gelu(self.transform(x)))

@@ -5,6 +5,7 @@ from measure import arguments, report
 from torch_models import WORKLOADS
 
 MODES = ["default", "channels_last", "compile"]
+FLAGS = ["autocast", "checkpoint"]  # values in bf16; layers that compute again what backward needs
 
 
 def prepare(options, seed=1):
@@ -13,6 +14,8 @@ def prepare(options, seed=1):
     torch.set_flush_denormal(True)
     torch.manual_seed(seed)
     net, inputs, loss_of, optimizer, items = WORKLOADS[options.model](options.batch)
+    if options.checkpoint:
+        net.checkpoint = True
     if options.mode == "channels_last":
         net = net.to(memory_format=torch.channels_last)
         inputs = [x.to(memory_format=torch.channels_last) for x in inputs]
@@ -24,7 +27,8 @@ def training(net, inputs, loss_of, optimizer, options):
     run = torch.compile(net) if options.mode == "compile" else net
 
     def train():
-        loss = loss_of(run(*inputs))
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.autocast):
+            loss = loss_of(run(*inputs))
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -45,7 +49,7 @@ def inference(net, inputs, options):
 
 
 def main():
-    options = arguments([*WORKLOADS], MODES)
+    options = arguments([*WORKLOADS], MODES, FLAGS)
     net, inputs, loss_of, optimizer, items = prepare(options)
     step = inference(net, inputs, options) if options.test else training(net, inputs, loss_of, optimizer, options)
     report(step, options, items, torch.__version__)

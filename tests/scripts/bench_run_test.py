@@ -28,14 +28,18 @@ class WithoutPeers(unittest.TestCase):
         self.assertEqual(run.returncode, 0)
         names = [line.split()[0] for line in run.stdout.splitlines()]
         self.assertEqual(names, ["resnet50", "bert-base", "vgg16", "tiny-mlp", "mlp", "wide-deep", "memory",
-                                 "resnet50-infer", "limits", "dp-resnet50", "dp-bert-base", "allreduce", "launch", "busy",
-                                 "net"])
+                                 "resnet50-infer", "limits", "dp-resnet50", "dp-bert-base", "allreduce", "reader", "launch",
+                                 "busy", "net", "amp", "recompute", "strategies", "learning", "dgc-selection", "ps", "ps-table",
+                                 "ps-auc", "ps-many"])
         for part in ["asked of torch: >= 1.35 (avx512), >= 1.15 (avx2); of paddle: >= 1",
                      "asked of torch DDP: >= 1.6; of one worker x 2: >= 0.97",
                      "asked of Open MPI: >= 1; of Gloo: >= 100 (64 KB), >= 8 (25 MB); of memcpy: >= 0.9 (100 MB)",
                      "asked of one thread beside the same: <= 1.1; idle, of --before: <= 1.02",
                      "asked of the bound: >= 0.93 (all-reduce from 25 MB), >= 0.9 (others); of Gloo and Open MPI: >= 1",
-                     "asked: < 0.3 s (2 workers), < 1 s (16 workers), < 3 s (64 workers)"]:
+                     "asked of paddle 2.6 InMemoryDataset, for text: >= 3; of own text reader, for binary files: >= 8",
+                     "asked: < 0.3 s (2 workers), < 1 s (16 workers), < 3 s (64 workers)",
+                     "asked of own f32: >= 2 (amx), >= 1.6 (avx512_bf16), >= 0.9 (avx2), memory <= 0.65",
+                     "asked of tensorflow: >= 1.8; of paddle 2.6: >= 3.5"]:
             self.assertIn(part, run.stdout)
 
     def test_help_teaches(self):
