@@ -146,8 +146,10 @@ class FileProducer final : public SampleProducer {
  public:
   FileProducer(std::vector<std::string> files, const ReadOptions& options)
       : files_(std::move(files)),
-        options_{
-            .format = options.format, .command = options.command, .bad_lines = options.bad_lines} {}
+        options_{.format = options.format,
+                 .command = options.command,
+                 .bad_lines = options.bad_lines,
+                 .share = options.share} {}
 
   void fill(int64_t n, const std::atomic<bool>& stop, Samples& to) override {
     while (to.count < n && !stop) {

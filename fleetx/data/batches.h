@@ -59,6 +59,7 @@ struct ReadOptions {
   int64_t batch = 1;
   int threads = 1;
   BadLines bad_lines = BadLines::kFail;
+  Share share{};  // of every file
 };
 std::unique_ptr<Batches> read_files(const ReadOptions& options);
 // In the order that the store has now. shared_ptr, because the store may be released before.

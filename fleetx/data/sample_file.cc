@@ -28,6 +28,8 @@ SampleFile::SampleFile(std::unique_ptr<ByteSource> source, std::string name,
       text_(kText + 1 + kPastEnd, '\0'),
       at_(text_.data()),
       lines_(at_) {
+  const auto [index, count] = options_.share;
+  check_arg(index >= 0 && index < count, name_, ": share ", index, " of ", count);
   // No more than it takes to tell: a command may print one line and think about the next.
   const auto begin = [&] { return std::string_view(text_.data(), filled_); };
   while (!ended_ && filled_ < kBinaryMagic.size() && kBinaryMagic.starts_with(begin())) read_more();
@@ -81,6 +83,10 @@ int64_t SampleFile::read_text(int64_t n, Samples& to) {
   int64_t done = 0;
   for (; done < n; ++at_, ++number_) {
     if (at_ == lines_ && (stopped() || !fill())) break;
+    if (!is_mine()) {
+      at_ = static_cast<const char*>(rawmemchr(at_, '\n'));
+      continue;
+    }
     if (const char* begin = skip_blanks(at_); *begin == '\n') {
       at_ = begin;
       continue;
@@ -96,9 +102,25 @@ int64_t SampleFile::read_text(int64_t n, Samples& to) {
   return done;
 }
 
+int64_t SampleFile::read_binary(int64_t n, Samples& to) {
+  if (options_.share.count == 1) return binary_->read(n, to);
+  int64_t done = 0;
+  while (done < n) {
+    Samples some(options_.format->slots());
+    const int64_t got = binary_->read(n - done, some);
+    if (got == 0) break;
+    for (int64_t i = 0; i < got; ++i, ++number_) {
+      if (!is_mine()) continue;
+      to.append(some, i, 1);
+      ++done;
+    }
+  }
+  return done;
+}
+
 int64_t SampleFile::read(int64_t n, Samples& to) {
   if (stopped()) return 0;
-  return binary_ ? binary_->read(n, to) : read_text(n, to);
+  return binary_ ? read_binary(n, to) : read_text(n, to);
 }
 
 }  // namespace fleetx::data

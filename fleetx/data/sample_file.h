@@ -20,11 +20,18 @@ enum class BadLines {
   kSkip,  // left out and counted
 };
 
+// Of `count` readers of the same file, number `index` takes its first line or sample, and every
+// count-th from there on. Other lines are not looked at, so a damaged one is one reader's.
+struct Share {
+  int64_t index = 0, count = 1;
+};
+
 struct SampleFileOptions {
   std::shared_ptr<const LineFormat> format{};  // shared by all files and threads of a reader
   std::string command{};                       // the file goes through it; see byte_source.h
   BadLines bad_lines = BadLines::kFail;        // damage of a binary file is always an error
-  const std::atomic<bool>* stop = nullptr;     // set by another thread: read() comes to an end
+  Share share{};
+  const std::atomic<bool>* stop = nullptr;  // set by another thread: read() comes to an end
 };
 
 class SampleFile {
@@ -45,6 +52,12 @@ class SampleFile {
   bool fill();
   void read_more();
   int64_t read_text(int64_t n, Samples& to);
+  int64_t read_binary(int64_t n, Samples& to);
+  // Of the line or sample `number_`.
+  bool is_mine() const {
+    const auto [index, count] = options_.share;
+    return count == 1 || (number_ - 1) % count == index;
+  }
   void skip_or_fail(const BadLine& why, Samples& to);
 
   SampleFileOptions options_;
@@ -56,7 +69,7 @@ class SampleFile {
   const char* lines_;   // the end of the last whole line
   size_t filled_ = 0;   // bytes of text_
   bool ended_ = false;  // the source
-  int64_t number_ = 1;  // of the next line
+  int64_t number_ = 1;  // of the next line; of a binary file, of the next sample
   int64_t skipped_ = 0;
   std::string first_skipped_;
 };

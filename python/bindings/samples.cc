@@ -1,6 +1,8 @@
 // Data sets of sample files, and the loop over them.
 #include <pybind11/stl.h>
 
+#include <limits>
+
 #include "bindings/convert.h"
 #include "bindings/gil.h"
 #include "bindings/interrupt.h"
@@ -66,14 +68,15 @@ std::unique_ptr<PyBatches> read_files(std::vector<std::string> files,
                                       const std::vector<SlotTuple>& slots,
                                       const std::string& format, int64_t ids,
                                       const std::string& command, int64_t batch, int threads,
-                                      bool skip_bad_lines) {
+                                      bool skip_bad_lines, std::pair<int64_t, int64_t> share) {
   return std::make_unique<PyBatches>(data::read_files(
       {.files = std::move(files),
        .format = data::make_format(format, slots_from(slots), ids),
        .command = command,
        .batch = batch,
        .threads = threads,
-       .bad_lines = skip_bad_lines ? data::BadLines::kSkip : data::BadLines::kFail}));
+       .bad_lines = skip_bad_lines ? data::BadLines::kSkip : data::BadLines::kFail,
+       .share = {.index = share.first, .count = share.second}}));
 }
 
 using Clock = std::chrono::steady_clock;  // that of time.monotonic()
@@ -116,10 +119,15 @@ int64_t run_over(PyBatches& batches, runtime::Executor& executor, const ir::Prog
   return loop.run(executor, program, scope, batches.open());
 }
 
-std::shared_ptr<SampleStore> load(PyBatches& batches) {
+// All that is left of the batches, or only as many batches as hold `most` samples.
+std::shared_ptr<SampleStore> load(PyBatches& batches, int64_t most) {
   const Waiting waiting;
   auto store = std::make_shared<SampleStore>(batches.open().slots());
-  while (auto samples = batches.open().next()) store->append(*samples);
+  while (store->size() < most) {
+    const auto samples = batches.open().next();
+    if (!samples) break;
+    store->append(*samples);
+  }
   return store;
 }
 
@@ -138,9 +146,10 @@ void bind_samples(py::module_& m) {
       .def("run", &run_over);
   m.def("read_files", &read_files, py::kw_only(), py::arg("files"), py::arg("slots"),
         py::arg("format"), py::arg("ids"), py::arg("command"), py::arg("batch"), py::arg("threads"),
-        py::arg("skip_bad_lines"));
+        py::arg("skip_bad_lines"), py::arg("share"));
   py::class_<SampleStore, std::shared_ptr<SampleStore>>(m, "SampleStore")
-      .def_static("load", &load)
+      .def_static("load", &load, py::arg("batches"),
+                  py::arg("most") = std::numeric_limits<int64_t>::max())
       .def_property_readonly("size", &SampleStore::size)
       .def_property_readonly("bytes", &SampleStore::bytes)
       .def("shuffle", &SampleStore::shuffle, py::call_guard<GilReleased>())

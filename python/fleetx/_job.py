@@ -1,4 +1,4 @@
-"""This process in its job, as the launcher says: rank 0 of 1 where there is none."""
+"""This process in its job: as fleet.init() was told, before that as the launcher says. Rank 0 of 1 where there is none."""
 from paddle._native import native
 
 
@@ -8,6 +8,12 @@ def rank():
 
 def world():
     return native.job_env()["world"]
+
+
+def worker():
+    """(index, number) among the workers of a job that may have servers, too."""
+    from paddle.distributed.fleet import api
+    return (rank(), world()) if api._roles is None else (api.worker_index(), api.worker_num())
 
 
 def node():

@@ -96,6 +96,36 @@ TEST(SampleFile, LongLines) {
   EXPECT_EQ(ids.back(), 5);
 }
 
+TEST(SampleFile, ReadersShareAFile) {
+  const TempDir folder;
+  std::string text;
+  Samples samples(kSlots);
+  for (int64_t i = 0; i < 10; ++i) {
+    text += i == 1 ? "1 x\n" : "1 " + std::to_string(i) + "\n";
+    *samples.columns[0].values.room<int64_t>(1) = i;
+    samples.columns[0].values.added(1);
+    samples.columns[0].ends.push_back(++samples.count);
+  }
+  data::BinaryWriter writer(folder / "b.bin", kSlots);
+  writer.add(samples);
+  writer.finish();
+  const auto read_share = [](const std::string& path, int64_t index) {
+    SampleFileOptions some = options();
+    some.share = {.index = index, .count = 3};
+    SampleFile file(path, some);
+    return all_of(file, 2);
+  };
+  const std::string path = folder.write("a.txt", text);
+  for (const std::string& file : {path, folder / "b.bin"}) {
+    EXPECT_EQ(read_share(file, 0), (Ids{0, 3, 6, 9})) << file;
+    EXPECT_EQ(read_share(file, 2), (Ids{2, 5, 8})) << file;
+  }
+  EXPECT_EQ(read_share(folder / "b.bin", 1), (Ids{1, 4, 7}));
+  // A damaged line is that of one reader only.
+  expect_error(Error::Kind::kCorrupt, {"a.txt:2"}, [&] { read_share(path, 1); });
+  expect_error(Error::Kind::kInvalidArgument, {"share 3 of 3"}, [&] { read_share(path, 3); });
+}
+
 TEST(SampleFile, DamagedLinesAreNamed) {
   const TempDir folder;
   const std::string path = folder.write("part-0", "1 5\n\n2 6\n1 7\n");

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import textwrap
 import time
+import zlib
 
+import numpy as np
 import pytest
 
 import documents
@@ -251,8 +253,7 @@ def test_the_same_seed_gives_the_same_orders(tmp_path):
     assert orders(1) == (first, second) and orders(2)[0] != first
 
 
-def test_criteo_lines_are_hashed_as_the_loader_does(tmp_path):
-    from fleetx.dataset.criteo import CriteoLoader
+def test_criteo_lines_are_hashed(tmp_path):
     lines = ["1\t" + "\t".join(["", "5", "-1"] + [str(i) for i in range(10)]) + "\t" +
              "\t".join(["68fd1e64", ""] * 13), "0" + "\t7" * 13 + "\tabc" * 26]
     name, = files(tmp_path, "\n".join(lines) + "\n")
@@ -261,9 +262,37 @@ def test_criteo_lines_are_hashed_as_the_loader_does(tmp_path):
     dataset = made(QueueDataset, use_var, [name], batch_size=2)
     dataset.set_data_format("criteo", ids=1000)
     feed, = dataset.feeds()
-    expected, = CriteoLoader([name], [v.name for v in use_var], 1000, 2)
-    for v in use_var:
-        assert feed[v.name].tolist() == expected[v.name].tolist(), v.name
+    for i in range(26):  # the place is part of the word
+        assert feed[f"C{i}"].ravel().tolist() == [zlib.crc32(f"{i + 1}{word}".encode()) % 1000
+                                                  for word in (["68fd1e64", ""][i % 2], "abc")]
+    least = np.array([0, -3] + [0] * 11)
+    span = np.array([20, 603, 100, 50, 64000, 500, 100, 50, 500, 10, 10, 10, 50])
+    numbers = np.array([[0, 5, -1, *range(10)], [7] * 13])
+    np.testing.assert_allclose(feed["dense"], (numbers - least) / span, rtol=1e-6)
+    assert feed["label"].tolist() == [[1], [0]]
+
+
+def test_a_pool_of_samples_is_shuffled(tmp_path):
+    x = static.data("x", [None, 1], "int64", lod_level=1)
+    name, = files(tmp_path, "".join(f"2 {i} {i}\n" for i in range(50)))
+    dataset = made(QueueDataset, [x], [name], batch_size=5)
+
+    def read(pool, seed):
+        return [int(i) for feed in dataset.shuffled_feeds(pool, seed) for i in np.asarray(feed["x"]).ravel()[::2]]
+    order = read(20, 1)
+    assert order == read(20, 1) != read(20, 2)
+    for begin in (0, 20, 40):  # nothing leaves its pool
+        assert sorted(order[begin:begin + 20]) == list(range(begin, min(begin + 20, 50)))
+
+
+def test_files_are_shared_line_by_line(tmp_path):
+    x = static.data("x", [None, 1], "int64")
+    names = files(tmp_path, "1 0\n1 1\n1 2\n", "1 3\n1 4\n")
+    dataset = made(QueueDataset, [x], names)
+    dataset.set_line_share(1, 2)
+    assert read(dataset) == [1, 4]
+    with pytest.raises(ValueError, match="from 0 to count - 1, got 2 of 2"):
+        dataset.set_line_share(2, 2)
 
 
 def test_slots_that_a_program_does_not_have_are_not_fed(tmp_path, capfd):

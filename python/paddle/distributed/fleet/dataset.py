@@ -1,5 +1,6 @@
 """Data sets of sample files for Executor.train_from_dataset. C++ reads, parses, batches and shuffles them
 (fleetx/data/batches.h); docs/data.md has the formats."""
+import itertools
 import os
 
 import numpy
@@ -24,6 +25,7 @@ class DatasetBase:
         self.use_var, self.filelist = [], []
         self.pipe_command, self.batch_size, self.thread_num = "cat", 1, 1
         self.data_format, self.ids, self.bad_line_policy = "multi_slot", 1_000_001, "raise"
+        self.line_share = (0, 1)
         self.skipped_lines = 0  # in the last pass that came to its end
 
     def init(self, batch_size=1, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
@@ -82,6 +84,13 @@ class DatasetBase:
             raise ValueError(f"bad_line_policy is {policy!r}; known: 'raise', 'skip'")
         self.bad_line_policy = policy
 
+    def set_line_share(self, index, count):
+        """Of every file, reads line `index` (from 0 on) and every count-th after it: for workers that are more than the files.
+        Not in the original."""
+        if not 0 <= index < count:
+            raise ValueError(f"set_line_share: index must be from 0 to count - 1, got {index} of {count}")
+        self.line_share = (int(index), int(count))
+
     # ---- reading ----
     def _read(self, batch_size):
         if not self.filelist:
@@ -91,7 +100,7 @@ class DatasetBase:
         slots = [(v.name, str(v.dtype), -1 if v.lod_level else _width(v)) for v in self.use_var]
         return native.read_files(files=self.filelist, slots=slots, format=self.data_format, ids=self.ids,
                                  command=self.pipe_command, batch=batch_size, threads=self.thread_num,
-                                 skip_bad_lines=self.bad_line_policy == "skip")
+                                 skip_bad_lines=self.bad_line_policy == "skip", share=self.line_share)
 
     def _open(self):
         """Batches of a pass, as the executor wants them."""
@@ -104,11 +113,32 @@ class DatasetBase:
         """The batches of a pass as feeds for Executor.run."""
         batches = self._open()
         try:
-            while (columns := batches.next()) is not None:
-                yield {v.name: _value(v, *column) for v, column in zip(self.use_var, columns)}
+            yield from self._feeds_of(batches)
             self._ended(batches)
         finally:
             batches.close()
+
+    def shuffled_feeds(self, pool, seed=0):
+        """feeds(), in a random order among any `pool` samples that follow each other. Not in the original."""
+        batches = self._open()
+        try:
+            for number in itertools.count():
+                store = native.SampleStore.load(batches, max(pool, 1))
+                if store.size == 0:
+                    break
+                store.shuffle(seed, number)
+                part = store.batches(self.batch_size)
+                try:
+                    yield from self._feeds_of(part)
+                finally:
+                    part.close()
+            self._ended(batches)
+        finally:
+            batches.close()
+
+    def _feeds_of(self, batches):
+        while (columns := batches.next()) is not None:
+            yield {v.name: _value(v, *column) for v, column in zip(self.use_var, columns)}
 
 
 def _width(variable):
