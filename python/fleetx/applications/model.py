@@ -1,15 +1,16 @@
 """Image classifiers. The networks are built by fleetx/models; here are their inputs, losses and loaders."""
 import os
-from typing import Dict, List, Optional, Sequence, Union
+from typing import Dict, List, Optional, Sequence
 
 import paddle
+from fleetx.applications.parameters import Parameters
 from fleetx.dataset import ImageLoader
 from paddle import static
 from paddle._graph import switch_main_program, switch_startup_program
 from paddle._native import native, user_line
 
 
-class Model:
+class Model(Parameters):
     """A network in programs of its own, which become the default ones.
 
     inputs -- the variables that are fed; loss; target -- {name: variable} of what is measured besides it
@@ -85,33 +86,8 @@ class Model:
                            resize=resize, num_threads=num_threads, prefetch=prefetch, min_area=min_area,
                            on_damaged=on_damaged, rank=rank, world=world)
 
-    # ---- parameters ----
-    def parameter_list(self) -> List[str]:
-        """Names of the parameters."""
-        return [p.name for p in self.main_prog.all_parameters()]
-
-    def _state(self):
-        """What makes a trained network: parameters, and the moving means of its norms."""
-        test = self.main_prog.clone(for_test=True)._prune([self.logits])
-        return test.ir.persistables()
-
-    def save_params(self, path: Union[str, os.PathLike]) -> None:
-        """Writes `path`, a safetensors file, with all that inference needs."""
-        scope = static.global_scope()
-        missing = [name for name in self._state() if scope.find_var(name) is None]
-        if missing:
-            raise native.InvalidArgumentError(f"'{missing[0]}' has no value yet: run startup_prog first")
-        tensors = {name: scope.find_var(name).get_tensor().numpy() for name in self._state()}
-        native.save_tensors(os.fspath(path), tensors, {"model": type(self).__name__})
-
-    def load_params(self, path: Union[str, os.PathLike]) -> None:
-        """Reads what save_params wrote. Run startup_prog before; what the file lacks is an error."""
-        tensors, _ = native.load_tensors(os.fspath(path))
-        missing = [name for name in self._state() if name not in tensors]
-        if missing:
-            raise native.InvalidArgumentError(f"{path}: has no '{missing[0]}'")
-        for name in self._state():
-            static.global_scope().var(name).get_tensor().set(tensors[name])
+    def _outputs(self):
+        return [self.logits]
 
 
 class Resnet50(Model):

@@ -1,81 +1,15 @@
 """Training loops with the output lines of the documents."""
-import contextlib
 import os
 import time
 from typing import Dict, Iterable, Optional, Sequence, Union
 
 import paddle
 from fleetx import _job
+from fleetx.applications.cpu_trainer import CPUDatasetTrainer, CPUTrainer  # noqa: F401
 from fleetx.applications.model import Model
+from fleetx.applications.training import print_step, targets_of, timed
 from paddle import static
 from paddle._native import native
-from paddle.distributed import fleet
-
-
-class CPUTrainer:
-    """A worker of a job with parameter servers, or alone. fit() does all that a worker does: the startup program,
-    init_worker, the passes, stop_worker. A server calls fleet.init_server and run_server instead."""
-
-    def __init__(self):
-        self.exe = static.Executor(paddle.CPUPlace())
-        self.step = 0
-        self.history = {"train loss": []}  # points (step, value)
-
-    def fit(self, model, dataloader: Iterable, epoch: int = 1, start_step: int = 10) -> None:
-        """Goes `epoch` times through the data. From step start_step + 1 of a pass on, a line per step."""
-        with _as_worker(self.exe):
-            for _ in range(epoch):
-                for step, loss, total, took in _timed(
-                        lambda data: self.exe.run(fleet.main_program, feed=data, fetch_list=[model.loss])[0], dataloader,
-                        start_step):
-                    self.step += 1
-                    self.history["train loss"].append((self.step, loss))
-                    _print_step(step, start_step, loss, total, took)
-
-
-class CPUDatasetTrainer:
-    """The same with a QueueDataset or an InMemoryDataset."""
-
-    def __init__(self):
-        self.exe = static.Executor(paddle.CPUPlace())
-
-    def fit(self, model, dataset, epoch: int = 1, print_period: int = 100) -> None:
-        with _as_worker(self.exe):
-            for i in range(epoch):
-                begin = time.time()
-                self.exe.train_from_dataset(fleet.main_program, dataset, fetch_list=[model.loss], fetch_info=["loss"],
-                                            print_period=print_period)
-                print("worker_index: %d, epoch: %d, total time cost = %f" % (_job.rank(), i, time.time() - begin),
-                      flush=True)
-
-
-@contextlib.contextmanager
-def _as_worker(exe):
-    """In a job with servers: connected inside, and the servers know when it is done. An error leaves without a word, so
-    that they know it too."""
-    exe.run(fleet.startup_program)
-    if fleet.server_num() > 0:
-        fleet.init_worker()
-    yield
-    if fleet.server_num() > 0:
-        fleet.stop_worker()
-
-
-def _timed(run, dataloader, start_step):
-    """(step, loss, seconds since start_step, seconds of the step); waiting for data counts."""
-    total, last = 0.0, time.time()
-    for step, data in enumerate(dataloader):
-        loss = float(run(data).mean())
-        now = time.time()
-        took, last = now - last, now
-        total += took if step > start_step else 0.0
-        yield step, loss, total, took
-
-
-def _print_step(step, start_step, loss, total, took):
-    if step > start_step:
-        print("worker_index: %d, step%d, train_loss: %f, total time cost = %f, step per second: %f, speed: %f" %
-              (_job.rank(), step, loss, total, (step - start_step) / total, 1 / took), flush=True)
 
 
 class MultiGPUTrainer:
@@ -95,20 +29,17 @@ class MultiGPUTrainer:
         """Goes `epoch` times through the data. From step start_step + 1 of a pass on, a line per step: time and
         steps per second since then, `speed` being that of the last step alone."""
         for _ in range(epoch):
-            for step, loss, total, took in _timed(
+            for step, loss, total, took in timed(
                     lambda data: self.exe.run(model.main_prog, feed=data, fetch_list=[model.loss])[0], dataloader,
                     start_step):
                 self.step += 1
                 self.history["train loss"].append((self.step, loss))
-                _print_step(step, start_step, loss, total, took)
+                print_step(_job.rank(), step, start_step, loss, total, took)
 
     def val(self, model: Model, dataloader: Iterable, target_list: Optional[Sequence[str]] = None,
             use_dali: bool = False) -> Dict[str, float]:
         """{target: mean over all samples}, and the loss. `target_list`: names in model.target, default all."""
-        names = list(model.target) if target_list is None else list(target_list)
-        unknown = [name for name in names if name not in model.target]
-        if unknown:
-            raise native.InvalidArgumentError(f"unknown target '{unknown[0]}'; the model has {', '.join(model.target)}")
+        names = targets_of(model, target_list)
         if id(model) not in self._tests:
             # The model is kept too: its id must stay its own.
             self._tests[id(model)] = (model.main_prog.clone(for_test=True), model)

@@ -1,7 +1,9 @@
-"""Data: pictures from lists, and a set of made-up ones to try things out."""
+"""Data: pictures from lists, samples from files, and made-up ones to try things out."""
+from fleetx.dataset.generated import generated_clicks, generated_sentences
 from fleetx.dataset.image_dataset import ImageLoader
+from fleetx.dataset.sample_loader import SampleLoader
 
-__all__ = ["ImageLoader", "generated_flowers"]
+__all__ = ["ImageLoader", "SampleLoader", "generated_flowers", "generated_clicks", "generated_sentences"]
 
 
 def generated_flowers(classes: int = 8, train: int = 1600, val: int = 400, size: int = 256, seed: int = 0) -> str:

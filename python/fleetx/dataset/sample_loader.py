@@ -2,10 +2,14 @@
 import glob
 import os
 import random
+from typing import Dict, Iterator, Optional, Sequence, Type, Union
+
+import numpy
 
 from fleetx import _job
+from paddle import static
 from paddle._native import native
-from paddle.distributed.fleet.dataset import QueueDataset
+from paddle.distributed.fleet.dataset import DatasetBase, QueueDataset
 
 POOL = 100  # batches that are shuffled together, as in the original
 
@@ -18,15 +22,16 @@ class SampleLoader:
     shuffle -- another order in every pass: of the files, and of the samples among every 100 batches
     """
 
-    def __init__(self, path, inputs, batch_size=1000, shuffle=True, data_format="multi_slot", ids=None, thread_num=1,
-                 on_damaged="raise"):
+    def __init__(self, path: Union[str, os.PathLike, Sequence[str]], inputs: Sequence[static.Variable],
+                 batch_size: int = 1000, shuffle: bool = True, data_format: str = "multi_slot", ids: Optional[int] = None,
+                 thread_num: int = 1, on_damaged: str = "raise"):
         self.files, self.inputs = _files(path), list(inputs)
         self.batch_size, self.shuffle, self.thread_num = int(batch_size), shuffle, thread_num
         self.data_format, self.ids, self.on_damaged = data_format, ids, on_damaged
         self._pass = 0
         self.dataset()  # finds mistakes now
 
-    def dataset(self, kind=QueueDataset):
+    def dataset(self, kind: Type[DatasetBase] = QueueDataset) -> DatasetBase:
         """This worker's share as a data set for Executor.train_from_dataset (`kind`: or InMemoryDataset)."""
         index, count = _job.worker()
         dataset = kind()
@@ -38,10 +43,10 @@ class SampleLoader:
         dataset.set_filelist(self.files if len(self.files) < count else native.get_file_shard(self.files, index, count))
         return dataset
 
-    def __call__(self):
+    def __call__(self) -> "SampleLoader":
         return self
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Dict[str, numpy.ndarray]]:
         dataset, number = self.dataset(), self._pass
         self._pass += 1
         if not self.shuffle:

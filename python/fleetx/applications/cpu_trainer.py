@@ -1,0 +1,155 @@
+"""Workers of jobs with parameter servers, or alone, with the output lines of the original."""
+import contextlib
+import os
+import time
+from typing import Dict, Iterable, Optional, Sequence, Union
+
+import numpy
+
+import paddle
+from fleetx import _job
+from fleetx.applications.training import print_step, targets_of, timed
+from paddle import static
+from paddle._native import native
+from paddle.distributed import fleet
+
+
+class CPUTrainer:
+    """fit() does all that a worker does: the startup program, init_worker, the passes, stop_worker. A server calls
+    fleet.init_server and run_server instead. Without servers it trains alone.
+
+    calc_line -- does CPUDatasetTrainer count lines, or words
+    """
+
+    def __init__(self, calc_line: bool = True):
+        self.place = paddle.CPUPlace()
+        self.exe = static.Executor(self.place)
+        self.calc_line = calc_line
+        self.step = 0
+        self.history = {"train loss": [], "validation": {}}  # points (step, value)
+        self._test = None  # (main program, the one for validation)
+
+    def fit(self, model, dataloader: Iterable, epoch: int = 1, start_step: int = 10, val_dataloader: Optional[Iterable] = None,
+            save_path: Union[str, os.PathLike, None] = None) -> None:
+        """Goes `epoch` times through the data. From step start_step + 1 of a pass on, a line per step.
+
+        val_dataloader -- val(model, val_dataloader) after every pass, while the servers are there
+        save_path -- fleet.save_persistables into save_path/epoch_N after pass N
+        """
+        with self._as_worker():
+            for i in range(epoch):
+                _reset(model)
+                for step, loss, total, took in timed(
+                        lambda data: self.exe.run(fleet.main_program, feed=data, fetch_list=[model.loss])[0],
+                        _passed(dataloader), start_step):
+                    self.step += 1
+                    self.history["train loss"].append((self.step, loss))
+                    print_step(_job.worker()[0], step, start_step, loss, total, took)
+                self._end_pass(model, i, val_dataloader, save_path)
+
+    def val(self, model, dataloader: Iterable, target_list: Optional[Sequence[str]] = None) -> Dict[str, float]:
+        """{target: value} and the loss, over the samples of all workers; every worker calls it with its share, which loaders
+        give. For loops of one's own; fit(val_dataloader=...) calls it. In a job with servers it works until stop_worker."""
+        names = ["loss", *targets_of(model, target_list)]
+        fetch = [model.loss, *(model.target[name] for name in names[1:])]
+        if self._test is None or self._test[0] is not fleet.main_program:
+            self._test = fleet.main_program, fleet.main_program.clone(for_test=True)
+        before = _reset(model)
+        sums = numpy.zeros(1 + len(names))  # samples, and values times samples
+        for data in _passed(dataloader):
+            feed = data[0] if isinstance(data, (list, tuple)) else data
+            values = self.exe.run(self._test[1], feed=feed, fetch_list=fetch)
+            sums += len(feed[model.inputs[0].name]) * numpy.array([1.0, *(float(v.mean()) for v in values)])
+        count, *sums = fleet.util.all_reduce(sums)
+        if count == 0:
+            raise native.InvalidArgumentError("the loader gave nothing to validate with")
+        result = {name: float(s / count) for name, s in zip(names, sums)}
+        if "auc" in names:  # not a mean, but of the states, which now have counted these samples
+            result["auc"] = float(fleet.metrics.auc(*(s.name for s in model.auc_states)))
+        _set(before)
+        for name, value in result.items():
+            self.history["validation"].setdefault(name, []).append((self.step, value))
+        print(f"worker_index: {_job.worker()[0]}, validation of {int(count)} samples: " +
+              ", ".join(f"{name}: {value:.5f}" for name, value in result.items()), flush=True)
+        return result
+
+    # ---- what is shared with data sets ----
+    @contextlib.contextmanager
+    def _as_worker(self):
+        """In a job with servers: connected inside, and the servers know when it is done. An error leaves without a word,
+        so that they know it too."""
+        self.exe.run(fleet.startup_program)
+        if fleet.server_num() > 0:
+            fleet.init_worker()
+        yield
+        if fleet.server_num() > 0:
+            fleet.stop_worker()
+
+    def _end_pass(self, model, number, val_dataloader, save_path):
+        if val_dataloader is not None:
+            self.val(model, val_dataloader)
+        if save_path is not None:
+            fleet.barrier_worker()  # all of the pass is in it
+            fleet.save_persistables(self.exe, os.path.join(save_path, f"epoch_{number}"))
+
+    def get_total_lines(self, file_list: Sequence[str]) -> int:
+        """Counts and prints them."""
+        return _counted(file_list, "line", "lines", lambda text: text.count(b"\n"))
+
+    def get_total_words(self, file_list: Sequence[str]) -> int:
+        """Counts and prints them; words are what blanks and ends of lines separate."""
+        return _counted(file_list, "words", "words", lambda text: len(text.split()))
+
+
+class CPUDatasetTrainer(CPUTrainer):
+    """The same with a QueueDataset or an InMemoryDataset, or a loader, whose files are read as a QueueDataset: the loop over
+    its batches is C++."""
+
+    def fit(self, model, dataset, epoch: int = 1, print_period: int = 1000, val_dataloader: Optional[Iterable] = None,
+            save_path: Union[str, os.PathLike, None] = None) -> None:
+        """Goes `epoch` times through the data; prints the loss every print_period batches, and after a pass its lines (or
+        words) per second. The rest as CPUTrainer.fit."""
+        dataset = dataset.dataset() if hasattr(dataset, "dataset") else dataset
+        with self._as_worker():
+            total = (self.get_total_lines if self.calc_line else self.get_total_words)(dataset.filelist)
+            for i in range(epoch):
+                begin = time.time()
+                _reset(model)
+                self.exe.train_from_dataset(fleet.main_program, dataset, fetch_list=[model.loss],
+                                            fetch_info=[model.loss.name], print_period=print_period)
+                print("epoch: %d finished, speed: %f %s/s" % (i, total / (time.time() - begin),
+                                                              "samples" if self.calc_line else "words"), flush=True)
+                self._end_pass(model, i, val_dataloader, save_path)
+
+
+def _passed(dataloader):
+    """One pass: of a data set, of a loader that is called as in the original, or of what can be iterated over."""
+    if hasattr(dataloader, "feeds"):
+        return dataloader.feeds()
+    return dataloader() if callable(dataloader) else dataloader
+
+
+def _reset(model):
+    """AUC counts from here on. Returns {variable: counts until now}."""
+    scope, before = static.global_scope(), {}
+    for state in getattr(model, "auc_states", ()):
+        before[state.name] = scope.find_var(state.name).get_tensor().numpy()
+    _set({name: 0 * counts for name, counts in before.items()})
+    return before
+
+
+def _set(states):
+    for name, counts in states.items():
+        static.global_scope().find_var(name).get_tensor().set(counts)
+
+
+def _counted(file_list, one, many, count):
+    total = 0
+    for name in file_list:
+        with open(name, "rb") as file:
+            # Read in pieces that end with a line.
+            here = sum(count(b"".join(lines)) for lines in iter(lambda: file.readlines(1 << 20), []))
+        print(f"file: {name} has {here} {one}")
+        total += here
+    print(f"Total {many}: {total}", flush=True)
+    return total

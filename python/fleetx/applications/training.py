@@ -1,0 +1,30 @@
+"""What all trainers do."""
+import time
+
+from paddle._native import native
+
+
+def timed(run, dataloader, start_step):
+    """(step, loss, seconds since start_step, seconds of the step); waiting for data counts."""
+    total, last = 0.0, time.time()
+    for step, data in enumerate(dataloader):
+        loss = float(run(data).mean())
+        now = time.time()
+        took, last = now - last, now
+        total += took if step > start_step else 0.0
+        yield step, loss, total, took
+
+
+def print_step(worker, step, start_step, loss, total, took):
+    if step > start_step:
+        print("worker_index: %d, step%d, train_loss: %f, total time cost = %f, step per second: %f, speed: %f" %
+              (worker, step, loss, total, (step - start_step) / total, 1 / took), flush=True)
+
+
+def targets_of(model, target_list):
+    """The names, all where there is no list."""
+    names = list(model.target) if target_list is None else list(target_list)
+    unknown = [name for name in names if name not in model.target]
+    if unknown:
+        raise native.InvalidArgumentError(f"unknown target '{unknown[0]}'; the model has {', '.join(model.target) or 'none'}")
+    return names
