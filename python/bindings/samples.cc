@@ -69,14 +69,14 @@ std::unique_ptr<PyBatches> read_files(std::vector<std::string> files,
                                       const std::string& format, int64_t ids,
                                       const std::string& command, int64_t batch, int threads,
                                       bool skip_bad_lines, std::pair<int64_t, int64_t> share) {
-  return std::make_unique<PyBatches>(data::read_files(
-      {.files = std::move(files),
-       .format = data::make_format(format, slots_from(slots), ids),
-       .command = command,
-       .batch = batch,
-       .threads = threads,
-       .bad_lines = skip_bad_lines ? data::BadLines::kSkip : data::BadLines::kFail,
-       .share = {.index = share.first, .count = share.second}}));
+  return std::make_unique<PyBatches>(
+      data::read_files({.files = std::move(files),
+                        .format = data::make_format(format, slots_from(slots), ids),
+                        .command = command,
+                        .batch = batch,
+                        .threads = threads,
+                        .bad_lines = skip_bad_lines ? data::BadLines::kSkip : data::BadLines::kFail,
+                        .share = {.index = share.first, .count = share.second}}));
 }
 
 using Clock = std::chrono::steady_clock;  // that of time.monotonic()
