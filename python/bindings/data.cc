@@ -155,6 +155,7 @@ void bind_data(py::module_& m) {
     return py::dict(py::arg("rank") = job.rank, py::arg("world") = job.world,
                     py::arg("local_rank") = job.local_rank,
                     py::arg("local_world") = job.local_world, py::arg("node") = job.node,
+                    py::arg("by_mpi") = job.started_by == JobEnv::StartedBy::kMpi,
                     py::arg("nodes") = job.nodes);
   });
 }

@@ -2,6 +2,7 @@
 import contextlib
 import os
 import time
+import warnings
 from typing import Dict, Iterable, Optional, Sequence, Union
 
 import numpy
@@ -12,6 +13,7 @@ from fleetx.applications.training import print_step, targets_of, timed
 from paddle import static
 from paddle._native import native
 from paddle.distributed import fleet
+from paddle.distributed.fleet import api
 
 
 class CPUTrainer:
@@ -35,13 +37,15 @@ class CPUTrainer:
 
         val_dataloader -- val(model, val_dataloader) after every pass, while the servers are there
         save_path -- fleet.save_persistables into save_path/epoch_N after pass N
+        With either, workers that wait for each other (sync) end a pass with the one that has the fewest batches.
         """
         with self._as_worker():
             for i in range(epoch):
                 _reset(model)
+                data = _passed(dataloader) if val_dataloader is None and save_path is None else _in_step(_passed(dataloader))
                 for step, loss, total, took in timed(
-                        lambda data: self.exe.run(fleet.main_program, feed=data, fetch_list=[model.loss])[0],
-                        _passed(dataloader), start_step):
+                        lambda feed: self.exe.run(fleet.main_program, feed=feed, fetch_list=[model.loss])[0], data,
+                        start_step):
                     self.step += 1
                     self.history["train loss"].append((self.step, loss))
                     print_step(_job.worker()[0], step, start_step, loss, total, took)
@@ -115,8 +119,12 @@ class CPUDatasetTrainer(CPUTrainer):
             for i in range(epoch):
                 begin = time.time()
                 _reset(model)
-                self.exe.train_from_dataset(fleet.main_program, dataset, fetch_list=[model.loss],
-                                            fetch_info=[model.loss.name], print_period=print_period)
+                if _waits_for_others() and (val_dataloader is not None or save_path is not None):
+                    for feed in _in_step(dataset.feeds()):
+                        self.exe.run(fleet.main_program, feed=feed)
+                else:
+                    self.exe.train_from_dataset(fleet.main_program, dataset, fetch_list=[model.loss],
+                                                fetch_info=[model.loss.name], print_period=print_period)
                 print("epoch: %d finished, speed: %f %s/s" % (i, total / (time.time() - begin),
                                                               "samples" if self.calc_line else "words"), flush=True)
                 self._end_pass(model, i, val_dataloader, save_path)
@@ -127,6 +135,30 @@ def _passed(dataloader):
     if hasattr(dataloader, "feeds"):
         return dataloader.feeds()
     return dataloader() if callable(dataloader) else dataloader
+
+
+def _waits_for_others():
+    """In a job with servers: does a step need those of the other workers?"""
+    if fleet.server_num() == 0 or fleet.worker_num() == 1:
+        return False
+    servers, strategy = api._made()._servers, api._made().user_defined_strategy or fleet.DistributedStrategy()
+    return servers["mode"] == "sync" if servers else not strategy.a_sync
+
+
+def _in_step(data):
+    """Where workers wait for each other in every step, all end a pass with the one that has the fewest batches. Otherwise
+    one would wait for a step of another, which waits for it at the end of the pass."""
+    if not _waits_for_others():
+        yield from data
+        return
+    data = iter(data)
+    while True:
+        feed = next(data, None)
+        if not fleet.util.all_reduce(int(feed is not None), "min"):
+            break
+        yield feed
+    if feed is not None:
+        warnings.warn(f"another worker has no more batches: {1 + sum(1 for _ in data)} of this one are left out of the pass")
 
 
 def _reset(model):

@@ -1,5 +1,7 @@
 """Training with parameter servers as in 1.x."""
+from paddle._native import native
 from paddle.distributed import fleet as _new
+from paddle.distributed.fleet.base.role_maker import MPISymetricRoleMaker, PaddleCloudRoleMaker
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (  # noqa: F401
     DistributedStrategy, StrategyFactory)
 from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig  # noqa: F401
@@ -10,9 +12,9 @@ class _Servers:
     for."""
 
     def init(self, role_maker=None):
+        """Without a role maker: that of mpirun, or of fleetrun and PaddleCloud; else this process trains alone."""
         if role_maker is None:
-            from paddle.distributed.fleet.base.role_maker import MPISymetricRoleMaker
-            role_maker = MPISymetricRoleMaker()
+            role_maker = MPISymetricRoleMaker() if native.job_env()["by_mpi"] else PaddleCloudRoleMaker()
         _new.init(role_maker, is_collective=False)
 
     def distributed_optimizer(self, optimizer, strategy=None):
