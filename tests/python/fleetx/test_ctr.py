@@ -1,18 +1,8 @@
-import importlib.util
-import pathlib
-import re
-import sys
-
 import numpy as np
 import pytest
 
 import fleetx as X
 from paddle._native import native
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-spec = importlib.util.spec_from_file_location("documents", ROOT / "tests" / "python" / "paddle" / "documents.py")
-documents = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(documents)
 
 
 def line(label=1, numbers=range(13), words=("a",) * 26):
@@ -82,38 +72,3 @@ def test_multi_slot_lines(model, tmp_path):
     feed, = model.load_multislot_from_file(tmp_path)
     assert feed["dense_input"].tolist() == [list(range(13))] and feed["C26"].tolist() == [[25]]
     assert feed["label"].tolist() == [[1]]
-
-
-TRAIN = '''
-import random
-import fleetx as X
-import paddle
-from paddle.distributed import fleet
-fleet.init()
-model = X.applications.MultiSlotCTR(sparse_feature_dim=1001, embedding_size=4, hidden=[8])
-strategy = fleet.DistributedStrategy()
-strategy.a_sync = True
-fleet.distributed_optimizer(paddle.optimizer.SGD(0.01), strategy).minimize(model.loss)
-if fleet.is_server():
-    fleet.init_server()
-    fleet.run_server()
-else:
-    X.CPUTrainer().fit(model, model.load_criteo_from_file("data", batch_size=10), epoch=1)
-'''
-LINE = r"worker_index: %d, step(\d+), train_loss: \d+\.\d{6}, total time cost = \d+\.\d{6}, step per second: \d+\.\d{6}, " \
-       r"speed: \d+\.\d{6}"
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_the_trainer(tmp_path, workers):
-    (tmp_path / "train.py").write_text(TRAIN)
-    (tmp_path / "data").mkdir()
-    for i in range(2):
-        (tmp_path / "data" / f"part-{i}").write_text(line() * 140)
-    command = f"fleetrun --server_num=1 --worker_num={workers} train.py" if workers else [sys.executable, "train.py"]
-    result = documents.run(command, tmp_path)
-    assert result.code == 0, result.output
-    for i in range(max(1, workers)):
-        log = (tmp_path / "log" / f"workerlog.{i}").read_text() if workers else result.output
-        steps = [int(s) for s in re.findall(LINE % i, log)]
-        assert steps == list(range(11, 14 if workers else 28)), log
