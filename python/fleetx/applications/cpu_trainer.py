@@ -115,7 +115,7 @@ class CPUDatasetTrainer(CPUTrainer):
         words) per second. The rest as CPUTrainer.fit."""
         dataset = dataset.dataset() if hasattr(dataset, "dataset") else dataset
         with self._as_worker():
-            total = (self.get_total_lines if self.calc_line else self.get_total_words)(dataset.filelist)
+            total = self._total(dataset)
             for i in range(epoch):
                 begin = time.time()
                 _reset(model)
@@ -128,6 +128,23 @@ class CPUDatasetTrainer(CPUTrainer):
                 print("epoch: %d finished, speed: %f %s/s" % (i, total / (time.time() - begin),
                                                               "samples" if self.calc_line else "words"), flush=True)
                 self._end_pass(model, i, val_dataloader, save_path)
+
+    def _total(self, dataset):
+        if all(_is_text(name) for name in dataset.filelist):
+            return (self.get_total_lines if self.calc_line else self.get_total_words)(dataset.filelist)
+        if not self.calc_line:
+            raise native.UnsupportedError("CPUDatasetTrainer(calc_line=False): words of packed and binary files are not counted")
+        batches, total = dataset._read(4096), 0
+        while some := native.SampleStore.load(batches, 100_000).size:
+            total += some
+        batches.close()
+        print(f"Total lines: {total}", flush=True)
+        return total
+
+
+def _is_text(name):
+    with open(name, "rb") as file:
+        return not name.endswith((".gz", ".zst")) and file.read(8) != b"FLEETXS1"
 
 
 def _passed(dataloader):

@@ -1,4 +1,5 @@
 """CPUTrainer and CPUDatasetTrainer, with servers and alone."""
+import gzip
 import importlib.util
 import pathlib
 import re
@@ -101,6 +102,19 @@ def test_validation_leaves_the_auc_of_training_alone(tmp_path):
     assert (paddle.static.global_scope().find_var("SparseFeatFactors").get_tensor().numpy() == before).all()
     with pytest.raises(native.InvalidArgumentError, match="unknown target 'acc1'; the model has auc"):
         trainer.val(model, loader, ["acc1"])
+
+
+def test_samples_of_packed_files_are_counted(tmp_path, capsys):
+    with gzip.open(tmp_path / "a.gz", "wt") as file:
+        file.write("1 0.5 1 3 1 1\n" * 7)
+    paddle.distributed.fleet.init()
+    model = X.applications.WideDeep(10, 2, [2], dense_feature_dim=1, slot_num=1)
+    paddle.distributed.fleet.distributed_optimizer(paddle.optimizer.SGD(0.1)).minimize(model.loss)
+    loader = model.load_multislot_from_file(tmp_path / "a.gz", batch_size=2)
+    X.CPUDatasetTrainer().fit(model, loader)
+    assert "Total lines: 7\n" in capsys.readouterr().out
+    with pytest.raises(native.UnsupportedError, match="words of packed and binary files are not counted"):
+        X.CPUDatasetTrainer(calc_line=False).fit(model, loader)
 
 
 def test_words_and_lines_are_counted(tmp_path, capsys):

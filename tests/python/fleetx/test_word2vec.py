@@ -78,7 +78,7 @@ def test_it_trains_with_both_trainers(words):
             optimizer = paddle.distributed.fleet.distributed_optimizer(paddle.optimizer.Adam(0.1))
             optimizer.minimize(model.loss)
             train = trainer(calc_line=False)
-            train.fit(model, getattr(model, load)(*words, window_size=1), epoch=1, **options)
+            train.fit(model, getattr(model, load)(*words, window_size=1, batch_size=50), epoch=1, **options)
             near = model.load_reader_from_file(*words, window_size=1)
             assert train.val(model, near)["loss"] < 3  # 6 log 2 = 4.16 before
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy
 
+from paddle.distributed.fleet.base.role_maker import MPISymetricRoleMaker as MPISymetricRoleMaker
+from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker as PaddleCloudRoleMaker
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import distributed_strategy as distributed_strategy
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import DistributedStrategy as DistributedStrategy
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory as StrategyFactory
