@@ -106,8 +106,8 @@ class CPUTrainer:
 
 
 class CPUDatasetTrainer(CPUTrainer):
-    """The same with a QueueDataset or an InMemoryDataset, or a loader, whose files are read as a QueueDataset: the loop over
-    its batches is C++."""
+    """The same with a QueueDataset, an InMemoryDataset, or a loader, of which it takes loader.dataset(): the files in their
+    order, also with shuffle=True. (Orders of a data set are those of InMemoryDataset.) The loop over the batches is C++."""
 
     def fit(self, model, dataset, epoch: int = 1, print_period: int = 1000, val_dataloader: Optional[Iterable] = None,
             save_path: Union[str, os.PathLike, None] = None) -> None:
