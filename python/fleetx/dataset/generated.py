@@ -65,16 +65,16 @@ def _multi_slot(click, numbers, chosen, words):
 
 
 def generated_sentences(topics: int = 8, words_per_topic: int = 25, lines: int = 1000, seed: int = 0) -> str:
-    """Folder with `dict` (lines `word count`) and `train` (four files of lines of ids): every sentence is about one topic, whose
+    """Folder with `dict` (lines `word count`) and `train` (two files of lines of ids): every sentence is about one topic, whose
     words are ids topic * words_per_topic and following; some words of it are of no topic, the ids after all those."""
     def write(folder):
         draw = random.Random(seed)
         of_topics = topics * words_per_topic
         counts = [0] * (of_topics + words_per_topic)
         os.makedirs(os.path.join(folder, "train"))
-        for number in range(4):
+        for number in range(2):
             with open(os.path.join(folder, "train", f"part-{number}"), "w", encoding="utf-8") as file:
-                for _ in range(lines // 4):
+                for _ in range(lines // 2):
                     first = draw.randrange(topics) * words_per_topic
                     line = [(first if draw.random() < 0.8 else of_topics) + draw.randrange(words_per_topic) for _ in range(12)]
                     for word in line:

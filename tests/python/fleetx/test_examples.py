@@ -21,4 +21,4 @@ def test_it_learns(name, servers, tmp_path, monkeypatch):
     got = subprocess.run([*start, str(EXAMPLES / f"{name}.py")], cwd=tmp_path, capture_output=True, text=True, timeout=200)
     pattern, enough = LEARNED[name]
     values = [float(v) for v in re.findall(pattern, got.stdout + got.stderr)]
-    assert got.returncode == 0 and len(values) >= 3 and values[-1] >= enough, got.stdout + got.stderr
+    assert got.returncode == 0 and len(values) >= 2 and values[-1] >= enough, got.stdout + got.stderr

@@ -1,4 +1,4 @@
-"""A data generator as pipe_command, sparse_embedding with an entry and ids beyond its size, a shuffle over all workers."""
+"""A data generator as pipe_command, sparse_embedding with an entry, a shuffle over all workers."""
 import sys
 
 import paddle
@@ -10,7 +10,7 @@ class Reader(fleet.MultiSlotDataGenerator):
     def generate_sample(self, line):
         def samples():
             words = line.split()
-            yield [("C%d" % i, [10**12 * (1 + int(words[4 + 2 * i]))]) for i in (1, 2, 3)] + [("label", [int(words[12])])]
+            yield [("C%d" % i, [int(words[4 + 2 * i])]) for i in (1, 2, 3)] + [("label", [int(words[12])])]
         return samples
 
 
