@@ -8,11 +8,8 @@ Var embedding(const Var& ids, EmbeddingOptions o, Where where) {
               o.dim);
   o.weight_attr.is_distributed = o.weight_attr.is_distributed || o.is_distributed;
   const Var w = layer.parameter("w_0", {o.rows, o.dim}, o.weight_attr, init::xavier_uniform());
-  // On servers a table takes any id. Where there are none, those beyond its rows share them.
   return layer.builder().op("embedding", {{"ids", ids}, {"w", w}},
-                            {{"padding_idx", o.padding_idx},
-                             {"sparse", o.sparse},
-                             {"hashed", o.weight_attr.is_distributed}});
+                            {{"padding_idx", o.padding_idx}, {"sparse", o.sparse}});
 }
 
 Var sequence_pool(const Var& x, const Var& offsets, const std::string& type, Where where) {

@@ -1,12 +1,8 @@
 // embedding: out[i] = w[ids[i]], zeros where ids[i] == padding_idx (-1: no padding).
 //   out.shape = ids.shape + [D] for w [V,D].
 // dw[ids[i]] += dout[i], in order of i; padding adds nothing. sparse=true: dw is sparse rows, one
-// per id that is not padding, so that neither time nor memory depends on V. hashed=true: ids >= V
-// share the V rows by a hash. any_id=true: the table is elsewhere and takes any id >= 0.
-#include <atomic>
-
-#include "fleetx/base/log.h"
-#include "fleetx/base/rng.h"
+// per id that is not padding, so that neither time nor memory depends on V. any_id=true: the table
+// is elsewhere and takes any id >= 0, also beyond V.
 #include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/rows.h"
 #include "fleetx/ops/lib/sparse_rows.h"
@@ -49,25 +45,18 @@ void infer_grad(ir::Infer& c) {
                  sparse ? ids.numel() : -1};
 }
 
-// Row numbers, with padding as -1. `hash_rows`: of a table whose ids are hashed; 0: they are not.
-auto rows_of(const Ids& ids, int64_t padding, int64_t hash_rows) {
+// Row numbers, with padding as -1.
+auto unpadded(const Ids& ids, int64_t padding) {
   return [=](int64_t i) {
     const int64_t id = ids(i);
-    if (id == padding) return int64_t{-1};
-    if (hash_rows == 0 || id < hash_rows) return id;
-    return static_cast<int64_t>(mix(0, static_cast<uint64_t>(id)) %
-                                static_cast<uint64_t>(hash_rows));
+    return id == padding ? -1 : id;
   };
 }
-
-int64_t id_limit(int64_t rows, int64_t hash_rows) { return hash_rows > 0 ? INT64_MAX : rows; }
 
 class EmbeddingKernel final : public kernel::Kernel {
  public:
   explicit EmbeddingKernel(kernel::Prepare& p)
-      : hash_rows_(p.attr<bool>("hashed") ? p.in("w").shape[0] : 0),
-        table_(p.op().in("w").front()),
-        ids_(p, "ids", id_limit(p.in("w").shape[0], hash_rows_), str("rows in w '", table_, "'")),
+      : ids_(p, "ids", p.in("w").shape[0], str("rows in w '", p.op().in("w").front(), "'")),
         w_(p.input("w")),
         out_(p.output("out")),
         padding_(p.attr<int64_t>("padding_idx")),
@@ -77,23 +66,11 @@ class EmbeddingKernel final : public kernel::Kernel {
     const Ids ids = ids_.checked(r);
     const char* w = r.in<char>(w_);
     char* out = r.out<char>(out_);
-    if (hash_rows_ > 0) warn_of_hashed(ids);
-    if (padding_ < 0 && hash_rows_ == 0) return copy_rows(ids, ids_.count(), bytes_, w, out);
-    copy_rows(rows_of(ids, padding_, hash_rows_), ids_.count(), bytes_, w, out);
+    if (padding_ < 0) return copy_rows(ids, ids_.count(), bytes_, w, out);
+    copy_rows(unpadded(ids, padding_), ids_.count(), bytes_, w, out);
   }
 
  private:
-  void warn_of_hashed(const Ids& ids) const {
-    static std::atomic<bool> warned = false;
-    for (int64_t i = 0; i < ids_.count() && !warned; ++i)
-      if (ids(i) >= hash_rows_ && !warned.exchange(true))
-        log::warning("embedding", "id ", ids(i), " is beyond the ", hash_rows_, " rows of '",
-                     table_,
-                     "'; in a job without servers such ids share rows by a hash: declare more");
-  }
-
-  int64_t hash_rows_;
-  std::string table_;
   IdInput ids_;
   kernel::Slot w_, out_;
   int64_t padding_, bytes_;
@@ -103,8 +80,7 @@ template <class T>
 class DenseGradKernel final : public kernel::Kernel {
  public:
   explicit DenseGradKernel(kernel::Prepare& p)
-      : hash_rows_(p.attr<bool>("hashed") ? p.out("dw").shape[0] : 0),
-        ids_(p, "ids", id_limit(p.out("dw").shape[0], hash_rows_), "rows in w"),
+      : ids_(p, "ids", p.out("dw").shape[0], "rows in w"),
         dout_(p.input("dout")),
         dw_(p.output("dw")),
         padding_(p.attr<int64_t>("padding_idx")),
@@ -114,13 +90,11 @@ class DenseGradKernel final : public kernel::Kernel {
   void run(const kernel::Run& r) override {
     const Ids ids = ids_.checked(r);
     zero_fill(r.raw(dw_), bytes_);
-    add_rows(rows_of(ids, padding_, hash_rows_), ids_.count(), width_, r.in<T>(dout_),
-             r.out<T>(dw_));
+    add_rows(unpadded(ids, padding_), ids_.count(), width_, r.in<T>(dout_), r.out<T>(dw_));
   }
   std::string_view implementation() const override { return "dense"; }
 
  private:
-  int64_t hash_rows_;
   IdInput ids_;
   kernel::Slot dout_, dw_;
   int64_t padding_, width_;
@@ -130,10 +104,7 @@ class DenseGradKernel final : public kernel::Kernel {
 class SparseGradKernel final : public kernel::Kernel {
  public:
   explicit SparseGradKernel(kernel::Prepare& p)
-      : any_id_(p.attr<bool>("any_id")),
-        hash_rows_(p.attr<bool>("hashed") && !any_id_ ? p.out("dw").shape[0] : 0),
-        ids_(p, "ids", any_id_ ? INT64_MAX : id_limit(p.out("dw").shape[0], hash_rows_),
-             "rows in w"),
+      : ids_(p, "ids", p.attr<bool>("any_id") ? INT64_MAX : p.out("dw").shape[0], "rows in w"),
         dout_(p.input("dout")),
         dw_(p.output("dw")),
         padding_(p.attr<int64_t>("padding_idx")),
@@ -145,12 +116,11 @@ class SparseGradKernel final : public kernel::Kernel {
     const Ids ids = ids_.checked(r);
     const kernel::SparseRows dw = r.rows(dw_, capacity_);
     auto* positions = r.out<int64_t>(positions_);
-    const auto rows = rows_of(ids, padding_, hash_rows_);
     int64_t count = 0;
     for (int64_t i = 0; i < ids_.count(); ++i) {
-      dw.ids[count] = rows(i);
+      dw.ids[count] = ids(i);
       positions[count] = i;
-      count += dw.ids[count] >= 0;
+      count += ids(i) != padding_;
     }
     *dw.count = count;
     const float* dout = r.in<float>(dout_);
@@ -166,8 +136,6 @@ class SparseGradKernel final : public kernel::Kernel {
   std::string_view implementation() const override { return "sparse rows"; }
 
  private:
-  bool any_id_;
-  int64_t hash_rows_;
   IdInput ids_;
   kernel::Slot dout_, dw_;
   int64_t padding_, width_, capacity_;
@@ -198,7 +166,6 @@ FLEETX_OP(embedding)
     .output("out")
     .attr("padding_idx", -1)
     .attr("sparse", false)
-    .attr("hashed", false)
     .infer(infer)
     .grad(grad)
     .cost(cost)
@@ -210,7 +177,6 @@ FLEETX_OP(embedding_grad)
     .output("dw")
     .attr("padding_idx", -1)
     .attr("sparse", false)
-    .attr("hashed", false)
     .attr("any_id", false)
     .required_attr("shape", ir::AttrType::kInts)
     .infer(infer_grad)

@@ -1,5 +1,4 @@
 #include "fleetx/autograd/backward.h"
-#include "fleetx/base/rng.h"
 #include "fleetx/ir/builder.h"
 #include "fleetx/runtime/executor.h"
 #include "tests/support/expect_error.h"
@@ -36,18 +35,6 @@ const AddCases cases("embedding", [](Cases& c) {
     add("column", Tensor::of<int64_t>({3, 1}, {2, 0, 2}), {3, 2}, -1);
     add("scalars", Tensor::of<int64_t>({4}, {2, 0, 2, 1}), {3, 1}, -1);
     add("wide", random_ints({50}, 0, 20), {20, 900}, -1);
-    // Row 2 of the table is that of id 2, and of what the hash makes of the others.
-    const Tensor beyond = Tensor::of<int64_t>({2, 3}, {2, 5, INT64_MAX - 1, 10, 5, 2});
-    c.add({.label = kind + "hashed",
-           .inputs = {{"ids", beyond}, {"w", random({5, 3})}},
-           .attrs = {{"sparse", sparse}, {"hashed", true}},
-           .reference = [](const Tensors& in) -> Tensors {
-             return {tabulate({2, 3, 3}, [&](const Index& i) {
-               const auto id = at<int64_t>(in[0], {i[0], i[1]});
-               const auto hash = static_cast<int64_t>(mix(0, static_cast<uint64_t>(id)) % 5);
-               return at(in[1], {id < 5 ? id : hash, i[2]});
-             })};
-           }});
   }
   const auto perf = [&](const std::string& label, bool sparse, Tensor ids, Shape table) {
     c.add({.label = label,
