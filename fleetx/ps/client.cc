@@ -185,10 +185,10 @@ void Client::Impl::connect_all() {
         for (size_t t = 0; t < pushes_.size(); ++t)
           pushes_[t] = std::max<uint64_t>(pushes_[t], welcome.pushes[t]);
         break;
+      } catch (const comm::NotTrusted& e) {
+        fail(Error::Kind::kComm, str(link->name(), " ", e.what()));
       } catch (const comm::ConnectionLost& e) {
         why = e.what();
-        if (why.find("secret") != std::string::npos)
-          fail(Error::Kind::kComm, str(link->name(), " ", why));
       } catch (const Error& e) {
         if (e.kind() != Error::Kind::kTimeout) throw;
         why = str("does not answer (", e.what(), ")");

@@ -62,10 +62,12 @@ Server::Impl::Impl(ServerOptions options)
     listener = comm::listen_on(comm::parse_endpoint(options_.endpoint));
   }
   endpoint_ = comm::local_endpoint(listener.get());
+  comm::TcpIdentity identity = identity_;
+  identity.self = str(name(), " at ", endpoint());
   const auto open = [&](Fd socket) {
     Door& door = doors_.emplace_back();
     door.acceptor = std::make_unique<comm::TcpAcceptor>(
-        std::move(socket), door.epoll.get(), identity_, kServerRank,
+        std::move(socket), door.epoll.get(), identity, kServerRank,
         kFirstWorkerRank + options_.job.workers,
         [this](int rank, std::unique_ptr<comm::Channel> c) { accepted(rank, std::move(c)); });
     add_to(epoll_.get(), door.epoll.get(), EPOLLIN);
@@ -114,8 +116,8 @@ void Server::Impl::run() {
   for (const auto& loop : loops_) loop->thread = std::thread([this, &loop] { serve(*loop); });
   slow_thread_ = std::thread([this] { run_slow(); });
   if (copy_) copy_thread_ = std::thread([this] { run_copy(); });
-  log::info("ps", options_.is_copy ? "the copy of server " : "server ", options_.index, " of ",
-            options_.job.servers, " serves ", options_.job.workers, " workers at ", endpoint());
+  log::info("ps", name(), " of ", options_.job.servers, " serves ", options_.job.workers,
+            " workers at ", endpoint());
   while (!stop_) {
     epoll_event events[4];
     epoll_wait(epoll_.get(), events, 4, kTickMs);

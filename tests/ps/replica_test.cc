@@ -7,6 +7,7 @@
 
 #include "tests/ps/job.h"
 #include "tests/ps/process.h"
+#include "tests/support/certificates.h"
 #include "tests/support/temp_dir.h"
 
 namespace fleetx::ps {
@@ -114,6 +115,14 @@ TEST(Replica, SyncGoesOnBitForBitWithTheCopy) {
       EXPECT_EQ(broken.values, whole.values) << "server " << victim << ", signal " << number;
       EXPECT_LT(broken.longest, 5) << "server " << victim << ", signal " << number;
     }
+}
+
+TEST(Replica, TheSameOverTls) {
+  const testing::Certificates certificates;
+  if (!certificates.made()) GTEST_SKIP() << "the command openssl is not installed";
+  const Result plain = run("sync", 0, 0, 0);
+  certificates.use("a");
+  EXPECT_EQ(run("sync", SIGKILL, 1, 40).values, plain.values);
 }
 
 // Every push arrives once, also where the server had passed it on but not confirmed it.
