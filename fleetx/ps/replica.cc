@@ -59,7 +59,8 @@ void Replica::seek() {
   while (!stop_ && state_ == State::kSeeking) {
     try {
       const std::string endpoint =
-          ask_server(options_.keeper, options_.identity, Kind::kCopy, comm::Milliseconds(1'000));
+          ask_server(options_.keeper, options_.identity, Kind::kCopy, comm::Milliseconds(1'000))
+              .text;
       const std::scoped_lock lock(mutex_);
       endpoint_ = endpoint;
       state_ = State::kThere;

@@ -261,7 +261,7 @@ void Server::Impl::handle(const ConnectionPtr& connection, const Header& h, Payl
       check_arg(copy_ != nullptr, "server ", options_.index, " keeps no copy of another");
       Payload text;
       text.assign(copy_->endpoint());
-      return reply(*connection, h, std::move(text));
+      return reply(*connection, h, std::move(text), copy_->took_place() ? 1 : 0);
     }
     case Kind::kStats: {
       Payload text;
