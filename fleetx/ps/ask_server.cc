@@ -29,7 +29,7 @@ comm::Endpoint resolve_server(const std::string& text) {
 }
 
 ServerAnswer ask_server(const std::string& endpoint, const comm::TcpIdentity& identity,
-                       wire::Kind question, comm::Milliseconds timeout) {
+                        wire::Kind question, comm::Milliseconds timeout) {
   const comm::Endpoint server = resolve_server(endpoint);
   const comm::Deadline deadline = comm::after(timeout);
   const auto check = [] { check_interrupt(); };

@@ -14,7 +14,7 @@ struct ServerAnswer {
 };
 // Throws kComm or kTimeout; what the server refuses is kInvalidArgument.
 ServerAnswer ask_server(const std::string& endpoint, const comm::TcpIdentity& identity,
-                       wire::Kind question, comm::Milliseconds timeout);
+                        wire::Kind question, comm::Milliseconds timeout);
 
 // Of a name or address; sockets are connected to by number.
 comm::Endpoint resolve_server(const std::string& text);

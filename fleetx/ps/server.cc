@@ -51,6 +51,9 @@ Server::Impl::Impl(ServerOptions options)
       tables_(options_.job, options_.index, options_.threads, pool_) {
   check_arg(options_.index >= 0 && options_.index < options_.job.servers, "server ", options_.index,
             " of a job with ", options_.job.servers, " servers");
+  check_arg(!options_.job.delay_compensated || (options_.copied_by.empty() && !options_.keeps_copy),
+            "DC-ASGD: a copy of a server does not know what workers have pulled from the server; "
+            "use replicas=1, or async without it");
   check_arg(options_.threads > 0, "a server with ", options_.threads, " threads");
   Fd listener;
   if (options_.listen_fd) {
