@@ -102,6 +102,7 @@ class TlsChannel final : public Channel {
           if (moved == 0) check(SSL_get_error(ssl_.get(), result));
           return moved;  // an error is reported by the next call
         }
+        agreed_ = true;
         moved += n;
         part = {static_cast<char*>(part.iov_base) + n, part.iov_len - n};
       }
@@ -115,13 +116,14 @@ class TlsChannel final : public Channel {
     if (error == SSL_ERROR_SSL)
       if (const std::string why = reason(); why.find("eof") == std::string::npos)
         throw NotTrusted(str("does not agree on TLS: ", why, kCompareTls));
-    throw ConnectionLost(SSL_is_init_finished(ssl_.get()) == 1
+    throw ConnectionLost(agreed_
                              ? "closed its connection"
                              : str("closed its connection before it agreed on TLS", kCompareTls));
   }
 
   mutable std::mutex mutex_;  // what OpenSSL keeps of a connection belongs to one thread at a time
   std::unique_ptr<SSL, Free> ssl_;
+  bool agreed_ = false;  // something was moved
 };
 
 class OpenSslContext final : public TlsContext {
