@@ -18,7 +18,10 @@ void OwnTables::save(const std::string& folder) {
   ps::commit_snapshot(folder, number, 1);
 }
 
-void OwnTables::load(const std::string& folder) { ps::load_snapshot(tables_, folder, 0); }
+void OwnTables::load(const std::string& folder) {
+  for (const auto& table : tables_.sparse()) table->drop([](auto, auto) { return false; });
+  ps::load_snapshot(tables_, folder, 0);
+}
 
 int OwnTables::table(std::string_view name) {
   const auto it = std::ranges::find(job_.sparse, name, &ps::SparseSpec::name);

@@ -14,7 +14,7 @@ class OwnTables final : public kernel::Servers {
   explicit OwnTables(ps::JobSpec job);
 
   const ps::JobSpec& job() const { return job_; }
-  // As those of ps::Client.
+  // As those of ps::Client; what is loaded takes the place of all rows.
   void save(const std::string& folder);
   void load(const std::string& folder);
   int64_t shrink(float threshold) { return tables_.shrink(threshold); }

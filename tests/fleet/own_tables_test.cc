@@ -78,7 +78,9 @@ TEST(OwnTables, KeepRowsOfAnyId) {
   tables.save(folder.path());
   push(tables, a, {3}, {9, 9}, 1, 1);
   OwnTables other(two_tables());
+  pull(other, a, {7});
   other.load(folder.path());
+  EXPECT_EQ(pull(other, a, {7}, false), (std::vector<float>{0, 0}));
   EXPECT_EQ(pull(other, a, {kFar, 3}), rows);
   push(other, a, {3}, {9, 9}, 1, 1);  // the optimizer's state too
   EXPECT_EQ(pull(other, a, {kFar, 3}), pull(tables, a, {kFar, 3}));
