@@ -87,6 +87,9 @@ bool TcpAcceptor::advance(Guest& guest) {
   char bytes[wire::kMaxBytesBeforeProof];
   const iovec part{bytes, sizeof bytes};
   const size_t n = guest.channel->read({&part, 1});
+  // How every conversation in TLS begins.
+  check_file(identity_.tls != nullptr || n < 2 || bytes[0] != '\x16' || bytes[1] != '\x03',
+             "it uses TLS and this process does not", kCompareTls);
   guest.reader.feed({bytes, n});
   const auto proof = guest.reader.next();
   if (!proof) return false;
@@ -104,7 +107,8 @@ bool TcpAcceptor::advance(Guest& guest) {
 void TcpAcceptor::refuse(uint64_t id, const std::string& why) {
   // Anyone can connect: limit what such clients add to the log.
   if (++refused_ <= kMaxLoggedRefusals)
-    log::warning("comm", "rank ", rank_, " refused a connection: ", why);
+    log::warning("comm", identity_.self.empty() ? str("rank ", rank_) : identity_.self,
+                 " refused a connection: ", why);
   guests_.erase(id);
 }
 
@@ -129,7 +133,7 @@ std::unique_ptr<Channel> prove_to_rank(Fd socket, const std::string& name,
                                        Deadline deadline, const std::function<void()>& check) {
   auto channel = Channel::over(std::move(socket), identity.tls.get(), false);
   wire::Reader reader;
-  bool proved = false;
+  bool proved = false, heard = false;
   try {
     const auto context = [&] { return identity.context(from, to, *channel); };
     authenticate(
@@ -143,12 +147,17 @@ std::unique_ptr<Channel> prove_to_rank(Fd socket, const std::string& name,
             if (auto message = reader.next()) return *message;
             read_some(*channel, bytes, wire::kMaxBytesBeforeProof, deadline, check);
             reader.feed(bytes);
+            heard = true;
           }
         });
   } catch (const ConnectionLost& e) {
     if (!proved) throw;
-    throw ConnectionLost(
+    throw NotTrusted(
         str("refused the connection at ", name, " (is the job's secret the same?): ", e.what()));
+  } catch (const Error& e) {
+    // Each side waits for the other to begin where only one has certificates.
+    if (heard || identity.tls != nullptr || e.kind() != Error::Kind::kTimeout) throw;
+    fail(e.kind(), str(e.what(), "; if it uses TLS this process must, too", kCompareTls));
   }
   return channel;
 }

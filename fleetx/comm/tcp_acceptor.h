@@ -14,6 +14,7 @@ namespace fleetx::comm {
 struct TcpIdentity {
   std::string secret, job;
   std::shared_ptr<const TlsContext> tls{};  // null: not encrypted
+  std::string self{};                       // in the log of who accepts; "": rank N
   std::string context(int from, int to, const Channel& channel) const;
 };
 

@@ -21,8 +21,14 @@ struct ConnectionLost : std::runtime_error {
   bool unreachable;
 };
 
+// The other side has other certificates, another secret, or none: trying again does not help.
+struct NotTrusted : ConnectionLost {
+  using ConnectionLost::ConnectionLost;
+};
+
 class TlsContext;
 
+// One thread may read while another one writes.
 class Channel {
  public:
   virtual ~Channel() = default;

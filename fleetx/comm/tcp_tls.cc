@@ -2,9 +2,11 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
@@ -24,11 +26,38 @@ std::string reason() {
   return text != nullptr ? text : "unknown error";
 }
 
+// As BIO_s_socket, but a connection that is closed meanwhile is an error and no SIGPIPE.
+int send_quietly(BIO* bio, const char* bytes, int count) {
+  const auto n = send(BIO_get_fd(bio, nullptr), bytes, static_cast<size_t>(count), MSG_NOSIGNAL);
+  BIO_clear_retry_flags(bio);
+  if (n <= 0 && BIO_sock_should_retry(static_cast<int>(n)) != 0) BIO_set_retry_write(bio);
+  return static_cast<int>(n);
+}
+
+BIO* quiet_socket(int fd) {
+  static BIO_METHOD* const method = [] {
+    const BIO_METHOD* const socket = BIO_s_socket();
+    BIO_METHOD* const m = BIO_meth_new(BIO_TYPE_SOCKET, "socket without SIGPIPE");
+    FLEETX_CHECK(m != nullptr, "TLS: ", reason());
+    BIO_meth_set_write(m, send_quietly);
+    BIO_meth_set_read(m, BIO_meth_get_read(socket));
+    BIO_meth_set_ctrl(m, BIO_meth_get_ctrl(socket));
+    BIO_meth_set_create(m, BIO_meth_get_create(socket));
+    BIO_meth_set_destroy(m, BIO_meth_get_destroy(socket));
+    return m;
+  }();
+  BIO* const bio = BIO_new(method);
+  if (bio != nullptr) BIO_set_fd(bio, fd, BIO_NOCLOSE);
+  return bio;
+}
+
 class TlsChannel final : public Channel {
  public:
   TlsChannel(Fd fd, SSL_CTX* context, bool is_server) : Channel(std::move(fd)) {
     ssl_.reset(SSL_new(context));
-    FLEETX_CHECK(ssl_ != nullptr && SSL_set_fd(ssl_.get(), this->fd()) == 1, "TLS: ", reason());
+    BIO* const socket = quiet_socket(this->fd());
+    FLEETX_CHECK(ssl_ != nullptr && socket != nullptr, "TLS: ", reason());
+    SSL_set_bio(ssl_.get(), socket, socket);
     is_server ? SSL_set_accept_state(ssl_.get()) : SSL_set_connect_state(ssl_.get());
   }
 
@@ -42,8 +71,12 @@ class TlsChannel final : public Channel {
       return SSL_write_ex(ssl_.get(), part.iov_base, part.iov_len, n);
     });
   }
-  bool has_decrypted() const override { return SSL_has_pending(ssl_.get()) == 1; }
+  bool has_decrypted() const override {
+    const std::scoped_lock lock(mutex_);
+    return SSL_has_pending(ssl_.get()) == 1;
+  }
   std::string binding() const override {
+    const std::scoped_lock lock(mutex_);
     std::string key(32, '\0');
     constexpr std::string_view kLabel = "EXPORTER-fleetx";
     FLEETX_CHECK(
@@ -57,6 +90,7 @@ class TlsChannel final : public Channel {
   // One part after the other, until the socket has no more or takes no more.
   template <class Fn>
   size_t move(std::span<const iovec> parts, const Fn& fn) {
+    const std::scoped_lock lock(mutex_);
     size_t moved = 0;
     for (iovec part : parts)
       while (part.iov_len > 0) {
@@ -68,6 +102,7 @@ class TlsChannel final : public Channel {
           if (moved == 0) check(SSL_get_error(ssl_.get(), result));
           return moved;  // an error is reported by the next call
         }
+        agreed_ = true;
         moved += n;
         part = {static_cast<char*>(part.iov_base) + n, part.iov_len - n};
       }
@@ -76,18 +111,19 @@ class TlsChannel final : public Channel {
 
   void check(int error) const {
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return;
-    if (error == SSL_ERROR_ZERO_RETURN) throw ConnectionLost("closed its connection");
     if (error == SSL_ERROR_SYSCALL && errno != 0 && errno != ECONNRESET && errno != EPIPE)
       throw ConnectionLost(str("is not reachable: ", std::strerror(errno)), true);
-    if (error == SSL_ERROR_SYSCALL) throw ConnectionLost("closed its connection");
-    const std::string why = reason();
-    throw ConnectionLost(why.find("eof") != std::string::npos
+    if (error == SSL_ERROR_SSL)
+      if (const std::string why = reason(); why.find("eof") == std::string::npos)
+        throw NotTrusted(str("does not agree on TLS: ", why, kCompareTls));
+    throw ConnectionLost(agreed_
                              ? "closed its connection"
-                             : str("does not agree on TLS: ", why,
-                                   "; compare FLEETX_TLS_CERT, FLEETX_TLS_KEY and FLEETX_TLS_CA"));
+                             : str("closed its connection before it agreed on TLS", kCompareTls));
   }
 
+  mutable std::mutex mutex_;  // what OpenSSL keeps of a connection belongs to one thread at a time
   std::unique_ptr<SSL, Free> ssl_;
+  bool agreed_ = false;  // something was moved
 };
 
 class OpenSslContext final : public TlsContext {

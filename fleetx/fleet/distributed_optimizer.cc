@@ -1,7 +1,10 @@
 #include "fleetx/fleet/distributed_optimizer.h"
 
+#include <algorithm>
+
 #include "fleetx/base/log.h"
 #include "fleetx/runtime/executor.h"
+#include "fleetx/strategies/parameter_server.h"
 
 namespace fleetx::fleet {
 namespace {
@@ -37,6 +40,16 @@ class ByName final : public strategies::Settings {
   const DistributedStrategy& strategy_;
 };
 
+// Without servers: whether this process has tables to keep, and no strategy that servers refuse.
+bool keeps_tables(const ir::Program& main, const std::vector<strategies::Request>& requests) {
+  const std::set<std::string> others = strategies::strategies_without_tables();
+  const bool fits = std::ranges::none_of(
+      requests, [&](const strategies::Request& r) { return others.contains(r.name); });
+  return fits && std::ranges::any_of(main.ops(), [&](const ir::Op& op) {
+           return op.type() == "embedding" && main.var(op.in("w").front()).is_distributed;
+         });
+}
+
 }  // namespace
 
 Mesh mesh_of(const DistributedStrategy& s, int workers, int rank) {
@@ -70,20 +83,22 @@ std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
     const ir::Var& loss, const autograd::BackwardOptions& options, std::source_location where) {
   const runtime::PlanOptions plan = runtime::ExecutorOptions::from_env().plan;
   std::vector<strategies::Request> requests = requests_of(strategy_, mesh_);
-  if (servers_)
+  ir::Builder& b = loss.builder();
+  const bool on_servers =
+      servers_ && (servers_->config.mode != "alone" || keeps_tables(b.main(), requests));
+  if (on_servers)
     requests.push_back({"parameter_server",
                         {{"mode", servers_->config.mode}, {"k_steps", servers_->config.k_steps}}});
   strategies::ResolvedStrategies resolved(
       requests, {.mesh = mesh_, .dump_dir = plan.dump_dir, .skip = plan.skip});
   if (connect_) connect_(mesh_, resolved.groups());
-  ir::Builder& b = loss.builder();
   std::vector<optim::ParamGrad> gradients;
   strategies::minimize(
       {b.main(), b.startup()}, resolved, [&] { (void)optimizer_->backward(loss, options); },
       [&] {
         gradients = autograd::trained(b);
         optimizer_->apply_gradients(gradients, where);
-        if (servers_) servers_->keep(b.main(), b.startup());
+        if (on_servers) servers_->keep(b.main(), b.startup());
       });
   applied_ = resolved.applied();
   if (mesh_.rank() == 0 && !applied_.empty())

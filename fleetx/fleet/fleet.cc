@@ -8,8 +8,10 @@
 #include "fleetx/base/log.h"
 #include "fleetx/comm/groups.h"
 #include "fleetx/fleet/meet.h"
+#include "fleetx/fleet/own_tables.h"
 #include "fleetx/fleet/served_model.h"
 #include "fleetx/fleet/server_job.h"
+#include "fleetx/fleet/server_tables.h"
 #include "fleetx/strategies/data_parallel.h"
 
 namespace fleetx::fleet {
@@ -22,8 +24,10 @@ struct Job {
   Meeting joined = {};  // workers only
   Mesh mesh = {};       // of the groups below
   std::map<std::string, std::shared_ptr<comm::Communicator>> groups = {};
-  std::unique_ptr<Util> util = nullptr;
-  std::unique_ptr<ServerJob> servers = nullptr;  // where the job has some, after minimize
+  std::map<std::string, std::shared_ptr<comm::Communicator>, std::less<>> worlds = {};
+  Util util{fleet::group};
+  std::unique_ptr<ServerJob> servers = nullptr;     // where the job has some, after minimize
+  std::shared_ptr<OwnTables> own_tables = nullptr;  // where it has none, after minimize
 };
 
 std::unique_ptr<Job>& slot() {
@@ -58,6 +62,12 @@ ServerJob& servers(std::string_view call) {
   return *job().servers;
 }
 
+// What the servers keep, or this process in their place.
+ps::JobSpec kept(const Job& job) {
+  if (job.own_tables != nullptr) return job.own_tables->job();
+  return job.servers != nullptr ? job.servers->tables() : ps::JobSpec{};
+}
+
 // Kernels choose layouts and sums by instruction set, so all workers use what the weakest has.
 void agree_on_instruction_set(comm::Communicator& workers) {
   std::vector<int32_t> all(static_cast<size_t>(workers.size()));
@@ -69,6 +79,17 @@ void agree_on_instruction_set(comm::Communicator& workers) {
   log::warning("fleet", "this worker could use ", cpu::name_of(cpu::best_isa()), ", but uses ",
                cpu::name_of(isa), ", which is what worker ", least - all.begin(), " has");
   cpu::limit_to(isa);
+}
+
+// Of a script for workers and servers that runs as one process: it keeps the tables itself.
+std::optional<DistributedOptimizer::OnServers> tables_of_one_worker() {
+  if (job().is_collective || worker_num() > 1) return std::nullopt;
+  const ServerConfig alone{.mode = "alone"};
+  const auto keep = [alone](const ir::Program& main, const ir::Program& startup) {
+    job().own_tables = std::make_shared<OwnTables>(server_tables(main, startup, alone, 1, 1));
+    kernel::set_process_servers(job().own_tables);
+  };
+  return DistributedOptimizer::OnServers{alone, keep};
 }
 
 // Makes the communicators of these groups that are not there yet. All workers call it with the
@@ -104,7 +125,6 @@ void init(InitOptions options) {
   if (made->joined.workers != nullptr) {
     comm::Communicator& workers = *made->joined.workers;
     agree_on_instruction_set(workers);
-    made->util = std::make_unique<Util>(workers);
     connect(*made, fleetx::mesh_of({}, workers.size(), workers.rank()), {strategies::kDataAxis});
   }
   slot() = std::move(made);
@@ -145,10 +165,15 @@ void barrier_worker() {
   workers().barrier();
 }
 comm::Communicator& workers() { return *joined().workers; }
-const Util& util() {
-  joined();
-  return *job().util;
+comm::Communicator& group(std::string_view comm_world) {
+  Job& j = job();
+  if (comm_world == "worker" || (comm_world == "all" && j.role.server_num() == 0)) return workers();
+  const auto it = j.worlds.find(comm_world);
+  if (it != j.worlds.end()) return *it->second;
+  return *j.worlds.emplace(std::string(comm_world), meet_servers(j.joined, j.role, comm_world))
+              .first->second;
 }
+const Util& util() { return job().util; }
 
 DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> optimizer,
                                            std::optional<DistributedStrategy> strategy) {
@@ -164,7 +189,8 @@ DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> opt
   if (job().is_collective || server_num() == 0) {
     Mesh mesh = mesh_of(chosen, worker_num(), worker_index());
     return {std::move(optimizer), std::move(chosen), std::move(mesh),
-            [](const Mesh& m, const std::vector<std::string>& g) { connect(job(), m, g); }};
+            [](const Mesh& m, const std::vector<std::string>& g) { connect(job(), m, g); },
+            tables_of_one_worker()};
   }
   // To its program a worker is alone: the others are behind the servers.
   check(config);
@@ -179,19 +205,29 @@ void init_server(const std::string& model_dir) { servers("init_server").listen(m
 void run_server() { servers("run_server").serve(); }
 void init_worker(runtime::Scope& scope) { servers("init_worker").connect(scope); }
 void stop_worker() { servers("stop_worker").worker().leave(); }
-void pull_parameters(runtime::Scope& scope) { servers("pull_parameters").pull(scope); }
+void pull_parameters(runtime::Scope& scope) {
+  if (job().own_tables == nullptr) servers("pull_parameters").pull(scope);
+}
 void save_servers(const std::string& folder) {
+  if (job().own_tables != nullptr) return job().own_tables->save(folder);
   servers("save_servers").worker().client().save(folder);
 }
-int64_t shrink(float threshold) { return servers("shrink").worker().client().shrink(threshold); }
+void load_own_tables(const std::string& folder) {
+  check_arg(job().own_tables != nullptr, "this process keeps no tables of rows by id");
+  job().own_tables->load(folder);
+}
+int64_t shrink(float threshold) {
+  if (job().own_tables != nullptr) return job().own_tables->shrink(threshold);
+  return servers("shrink").worker().client().shrink(threshold);
+}
 std::vector<std::string> server_tables() {
+  if (!is_initialized()) return {};
   std::vector<std::string> names;
-  if (job().servers != nullptr)
-    for (const ps::SparseSpec& table : job().servers->tables().sparse) names.push_back(table.name);
+  for (const ps::SparseSpec& table : kept(job()).sparse) names.push_back(table.name);
   return names;
 }
 ir::Names serve_alone(ir::Program& program, runtime::Scope& scope, const std::string& folder) {
-  return serve_alone(program, scope, servers("serve_alone").tables(), folder);
+  return serve_alone(program, scope, kept(job()), folder);
 }
 
 }  // namespace fleetx::fleet

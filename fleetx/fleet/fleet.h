@@ -59,6 +59,8 @@ void barrier_worker();
 // All of them. What these two return ends with the next init or finalize. Workers that do not know
 // each other's addresses (user-defined roles without worker_endpoints) have none.
 comm::Communicator& workers();
+// Those of comm_world: "worker", and where the job has servers "server" and "all" (util.h).
+comm::Communicator& group(std::string_view comm_world);
 const Util& util();
 
 // Wraps an optimizer: what it adds to the program is then changed for this job. Without a strategy
@@ -98,8 +100,11 @@ void pull_parameters(runtime::Scope& scope);
 void save_servers(const std::string& folder);
 // Drops rows whose values are all at most this in size; how many. Called by one worker.
 int64_t shrink(float threshold);
-// The tables of which the servers keep the rows.
+// The tables of which the servers keep the rows. In a job of one worker without servers this
+// process keeps those that are declared for them (sparse_embedding), after minimize; then
+// save_servers, shrink and serve_alone are about them.
 std::vector<std::string> server_tables();
+void load_own_tables(const std::string& folder);  // what save_servers has written
 // See served_model.h.
 ir::Names serve_alone(ir::Program& program, runtime::Scope& scope, const std::string& folder);
 

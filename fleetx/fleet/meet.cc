@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "fleetx/base/error.h"
+#include "fleetx/comm/store_group.h"
 #include "fleetx/launch/address.h"
 
 namespace fleetx::fleet {
@@ -57,10 +58,18 @@ Meeting meet_by_mpi(RoleMaker& role) {
   role.set_server_endpoints(std::move(endpoints), secret,
                             server ? std::optional(socket.release()) : std::nullopt);
 
-  std::vector<int> own;  // ranks of this role
-  for (int rank = server ? 0 : 1; rank < all.world; rank += 2) own.push_back(rank);
-  std::shared_ptr<comm::Communicator> group = met.workers->group(own);
-  met.workers = server ? nullptr : std::move(group);
+  std::vector<int> servers, everyone;  // ranks
+  for (int rank = 0; rank < all.world; rank += 2) {
+    servers.push_back(rank);
+    everyone.push_back(rank + 1);
+  }
+  const std::vector<int> workers = everyone;
+  everyone.insert(everyone.end(), servers.begin(), servers.end());
+  const std::shared_ptr<comm::Communicator> any = met.workers;
+  met.all = any->group(everyone);
+  std::shared_ptr<comm::Communicator> own = any->group(server ? servers : workers);
+  met.workers = server ? nullptr : own;
+  met.servers = server ? own : nullptr;
   return met;
 }
 
@@ -80,6 +89,30 @@ Meeting meet(RoleMaker& role) {
   by_endpoints.started_by = StartedBy::kEndpoints;
   meet_at_first_worker(by_endpoints);
   return among(by_endpoints);
+}
+
+std::shared_ptr<comm::Communicator> meet_servers(const Meeting& met, const RoleMaker& role,
+                                                 std::string_view world) {
+  const bool all = world == "all";
+  check_arg(role.server_num() > 0, "comm_world '", world, "': this job has no parameter servers");
+  check_arg(all || role.is_server(), "comm_world 'server': this process is worker ",
+            role.worker_index(), "; only servers call it");
+  const JobEnv& job = role.job();
+  check_arg(job.rejoin == 0, "comm_world '", world,
+            "': this process was started again while the others went on, so it takes no part in "
+            "what they compute together");
+  if (job.started_by == StartedBy::kMpi) return all ? met.all : met.servers;
+  if (job.started_by != StartedBy::kFleetrun || job.store.empty())
+    fail(Error::Kind::kUnsupported,
+         str("comm_world '", world,
+             "': servers and workers that are started one by one have no way to each other; start "
+             "the job with fleetrun or mpirun"));
+  const int index = role.is_server() ? role.server_index() : role.worker_index();
+  // Its end is no failure of a worker.
+  auto store = std::make_shared<comm::StoreClient>(comm::store_options_from_env(-1));
+  return comm::make_store_group(std::move(store), std::string(world),
+                                all && role.is_server() ? role.worker_num() + index : index,
+                                all ? role.worker_num() + role.server_num() : role.server_num());
 }
 
 }  // namespace fleetx::fleet

@@ -15,7 +15,8 @@ ServerConfig server_config_of(const DistributedStrategy& strategy) {
 }
 
 void check(const ServerConfig& c) {
-  check_arg(c.mode == "sync" || c.mode == "async" || c.mode == "half_async" || c.mode == "geo",
+  check_arg(c.mode == "sync" || c.mode == "async" || c.mode == "half_async" || c.mode == "geo" ||
+                c.mode == "alone",
             "servers: mode is '", c.mode, "'; known: sync, async, half_async, geo");
   check_arg((c.mode == "geo") == (c.k_steps > 0), "servers: k_steps is ", c.k_steps,
             " and the mode ", c.mode, "; k_steps > 0 and geo go together");
@@ -26,6 +27,9 @@ void check(const ServerConfig& c) {
   check_arg(c.staleness >= -1 && (c.staleness < 0 || c.mode == "async"), "servers: staleness is ",
             c.staleness, " and the mode ", c.mode,
             "; it bounds how far async workers may be apart, -1: not at all");
+  check_arg(!c.dc_asgd || c.mode == "async" || c.mode == "half_async",
+            "servers: dc_asgd compensates the delays of async and half_async; the mode is ",
+            c.mode);
 }
 
 }  // namespace fleetx::fleet

@@ -14,9 +14,11 @@ struct ServerConfig {
   // async, half_async: servers apply each worker's gradients as they come. half_async: the worker
   //   waits until its own are applied before it goes on.
   // geo: workers train by themselves and exchange what they have learned every k_steps.
+  // alone: there are no servers, and this process keeps the tables that are declared for them.
   std::string mode = "sync";
   int k_steps = 0;     // geo
   int staleness = -1;  // async: steps that a worker may be ahead of the slowest one; -1: any number
+  bool dc_asgd = false;  // async, half_async: DC-ASGD (ps/job_spec.h, delay_compensated)
   // How parameters are cut and dealt out (ps/slicing.h).
   bool slice_var_up = true;
   std::string split_method = "RoundRobin";  // or HashName

@@ -79,14 +79,18 @@ ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
   job.servers = servers;
   job.mode = config.mode == "sync" ? ps::Mode::kSync : ps::Mode::kAsync;
   job.staleness = config.staleness;
+  job.delay_compensated = config.dc_asgd;
   job.slicing = {.slice_var_up = config.slice_var_up,
                  .min_block_size = config.min_block_size,
                  .dispatch = config.split_method == "HashName" ? ps::Dispatch::kHashName
                                                                : ps::Dispatch::kRoundRobin};
-  const std::set<std::string> tables =
-      geo ? std::set<std::string>{} : strategies::sparse_tables(main);
+  const bool alone = config.mode == "alone";
+  const std::set<std::string> tables = geo     ? std::set<std::string>{}
+                                       : alone ? strategies::declared_tables(main, startup)
+                                               : strategies::sparse_tables(main);
   std::map<std::string, size_t> of_rate;  // dense tables
   for (const ir::Training::Parameter& p : ir::training_of(main, "servers").parameters) {
+    if (alone && !tables.contains(p.name)) continue;
     const ir::VarInfo& var = main.var(p.name);
     const auto [update, index] = update_of(main, p.name);
     const ps::UpdateRulePtr rule = geo ? ps::add_rule() : rule_of(*update, index, startup);

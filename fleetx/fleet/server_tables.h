@@ -10,7 +10,8 @@ namespace fleetx::fleet {
 
 // Of a program after the optimizer and before the update strategies. Tables of rows are those of
 // strategies::sparse_tables; all other trained parameters are dense, in one table for each learning
-// rate (geo: all of them, and servers add up what workers push). What servers cannot do (an
+// rate (geo: all of them, and servers add up what workers push; alone: only the tables of
+// strategies::declared_tables are kept). What servers cannot do (an
 // initializer that is no function of the row) is kInvalidArgument.
 ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
                           const ServerConfig& config, int workers, int servers);

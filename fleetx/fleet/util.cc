@@ -11,15 +11,6 @@ namespace {
 template <class T>
 constexpr DType kType = std::is_same_v<T, double> ? f64 : i64;
 
-void check_world(std::string_view call, std::string_view comm_world) {
-  if (comm_world == "worker") return;
-  check_arg(comm_world == "server" || comm_world == "all", call, ": comm_world '", comm_world,
-            "' is not one of worker, server, all");
-  fail(Error::Kind::kUnsupported, str(call, ": comm_world '", comm_world,
-                                      "' needs parameter servers, which this version does not "
-                                      "have; use 'worker'"));
-}
-
 comm::ReduceOp op_of(std::string_view mode) {
   if (mode == "sum") return comm::ReduceOp::kSum;
   if (mode == "min") return comm::ReduceOp::kMin;
@@ -44,35 +35,47 @@ std::vector<std::string> get_file_shard(const std::vector<std::string>& files, i
   return {begin, begin + static_cast<std::ptrdiff_t>(each + (i < more))};
 }
 
-std::vector<int64_t> Util::gather_one(int64_t value) const {
-  std::vector<int64_t> all(static_cast<size_t>(workers_.size()));
-  workers_.all_gather(&value, all.data(), 1, i64);
+Util::Util(comm::Communicator& workers)
+    : Util([&workers](std::string_view comm_world) -> comm::Communicator& {
+        check_arg(comm_world != "server", "comm_world 'server': this job has no parameter servers");
+        return workers;
+      }) {}
+
+comm::Communicator& Util::group(std::string_view call, std::string_view comm_world) const {
+  check_arg(comm_world == "worker" || comm_world == "server" || comm_world == "all", call,
+            ": comm_world '", comm_world, "' is not one of worker, server, all");
+  return groups_(comm_world);
+}
+
+std::vector<int64_t> Util::gather_one(comm::Communicator& group, int64_t value) {
+  std::vector<int64_t> all(static_cast<size_t>(group.size()));
+  group.all_gather(&value, all.data(), 1, i64);
   return all;
 }
 
 template <class T>
 std::vector<T> Util::reduce(std::vector<T> values, std::string_view mode,
                             std::string_view comm_world) const {
-  check_world("all_reduce", comm_world);
+  comm::Communicator& all = group("all_reduce", comm_world);
   const comm::ReduceOp op = op_of(mode);
   // Different lengths would hang or mix up values; this way all workers get the same error.
-  const std::vector<int64_t> counts = gather_one(static_cast<int64_t>(values.size()));
+  const std::vector<int64_t> counts = gather_one(all, static_cast<int64_t>(values.size()));
   for (size_t rank = 1; rank < counts.size(); ++rank)
     check_arg(counts[rank] == counts[0], "all_reduce: worker 0 gives ", counts[0],
               " values, worker ", rank, " gives ", counts[rank]);
-  if (!values.empty()) workers_.all_reduce(values.data(), counts[0], kType<T>, op);
+  if (!values.empty()) all.all_reduce(values.data(), counts[0], kType<T>, op);
   return values;
 }
 
 template <class T>
 std::vector<std::vector<T>> Util::gather(const std::vector<T>& values,
                                          std::string_view comm_world) const {
-  check_world("all_gather", comm_world);
-  const std::vector<int64_t> counts = gather_one(static_cast<int64_t>(values.size()));
+  comm::Communicator& members = group("all_gather", comm_world);
+  const std::vector<int64_t> counts = gather_one(members, static_cast<int64_t>(values.size()));
   const size_t most = static_cast<size_t>(*std::ranges::max_element(counts));
   std::vector<T> own = values, all(most * counts.size());
   own.resize(most);
-  if (most > 0) workers_.all_gather(own.data(), all.data(), static_cast<int64_t>(most), kType<T>);
+  if (most > 0) members.all_gather(own.data(), all.data(), static_cast<int64_t>(most), kType<T>);
   std::vector<std::vector<T>> result;
   for (size_t rank = 0; rank < counts.size(); ++rank) {
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(rank * most);
@@ -104,19 +107,18 @@ std::vector<int64_t> Util::all_gather(int64_t value, std::string_view comm_world
   return firsts(gather(std::vector{value}, comm_world));
 }
 
-void Util::barrier(std::string_view comm_world) const {
-  check_world("barrier", comm_world);
-  workers_.barrier();
-}
+void Util::barrier(std::string_view comm_world) const { group("barrier", comm_world).barrier(); }
 
 std::vector<std::string> Util::get_file_shard(const std::vector<std::string>& files) const {
-  return fleet::get_file_shard(files, workers_.rank(), workers_.size());
+  const comm::Communicator& workers = group("get_file_shard", "worker");
+  return fleet::get_file_shard(files, workers.rank(), workers.size());
 }
 
 void Util::print_on_rank(std::string_view message, int rank) const {
-  check_arg(rank >= 0 && rank < workers_.size(), "print_on_rank: there is no worker ", rank, " of ",
-            workers_.size());
-  if (workers_.rank() == rank) std::cout << message << std::endl;
+  const comm::Communicator& workers = group("print_on_rank", "worker");
+  check_arg(rank >= 0 && rank < workers.size(), "print_on_rank: there is no worker ", rank, " of ",
+            workers.size());
+  if (workers.rank() == rank) std::cout << message << std::endl;
 }
 
 }  // namespace fleetx::fleet

@@ -5,11 +5,12 @@
 //   const double total = util.all_reduce(std::vector{loss})[0];
 //   for (const auto& file : util.get_file_shard(files)) ...
 //
-// All workers make the same calls in the same order. `comm_world` is "worker"; "server" and "all"
-// are refused (kUnsupported) as long as there are no parameter servers.
+// `comm_world` says who takes part: "worker", or in a job with servers "server" (called by servers
+// alone) and "all", where workers come first. All of them make the same calls in the same order.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,10 @@ std::vector<std::string> get_file_shard(const std::vector<std::string>& files, i
 
 class Util {
  public:
-  explicit Util(comm::Communicator& workers) : workers_(workers) {}
+  using Groups = std::function<comm::Communicator&(std::string_view comm_world)>;
+  // `groups` throws for those that this process is not in.
+  explicit Util(Groups groups) : groups_(std::move(groups)) {}
+  explicit Util(comm::Communicator& workers);  // of a job without servers
 
   // mode: sum, min, max. All workers give the same number of values.
   std::vector<double> all_reduce(std::vector<double> values, std::string_view mode = "sum",
@@ -52,9 +56,10 @@ class Util {
   template <class T>
   std::vector<std::vector<T>> gather(const std::vector<T>& values,
                                      std::string_view comm_world) const;
-  std::vector<int64_t> gather_one(int64_t value) const;
+  comm::Communicator& group(std::string_view call, std::string_view comm_world) const;
+  static std::vector<int64_t> gather_one(comm::Communicator& group, int64_t value);
 
-  comm::Communicator& workers_;
+  Groups groups_;
 };
 
 }  // namespace fleetx::fleet

@@ -28,8 +28,8 @@ comm::Endpoint resolve_server(const std::string& text) {
   return endpoint;
 }
 
-std::string ask_server(const std::string& endpoint, const comm::TcpIdentity& identity,
-                       wire::Kind question, comm::Milliseconds timeout) {
+ServerAnswer ask_server(const std::string& endpoint, const comm::TcpIdentity& identity,
+                        wire::Kind question, comm::Milliseconds timeout) {
   const comm::Endpoint server = resolve_server(endpoint);
   const comm::Deadline deadline = comm::after(timeout);
   const auto check = [] { check_interrupt(); };
@@ -48,11 +48,13 @@ std::string ask_server(const std::string& endpoint, const comm::TcpIdentity& ide
     receive(wire::kHeaderBytes);
     const Header reply =
         wire::decode(std::span<const char, wire::kHeaderBytes>(bytes.data(), wire::kHeaderBytes));
-    check_file(reply.kind == Kind::kReply && reply.bytes <= wire::kMaxTextBytes,
+    check_file((reply.kind == Kind::kReply || reply.kind == Kind::kRefused) &&
+                   reply.bytes <= wire::kMaxTextBytes,
                "parameter server at ", endpoint, ": no answer to ", to_string(question));
     bytes.clear();
     receive(reply.bytes);
-    return bytes;
+    check_arg(reply.kind == Kind::kReply, "parameter server at ", endpoint, ": ", bytes);
+    return {reply.count, bytes};
   } catch (const comm::ConnectionLost& e) {
     fail(Error::Kind::kComm, str("parameter server at ", endpoint, " ", e.what()));
   }

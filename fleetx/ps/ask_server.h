@@ -8,9 +8,13 @@
 
 namespace fleetx::ps {
 
-// The text of its answer. Throws kComm or kTimeout.
-std::string ask_server(const std::string& endpoint, const comm::TcpIdentity& identity,
-                       wire::Kind question, comm::Milliseconds timeout);
+struct ServerAnswer {
+  uint64_t count = 0;
+  std::string text;
+};
+// Throws kComm or kTimeout; what the server refuses is kInvalidArgument.
+ServerAnswer ask_server(const std::string& endpoint, const comm::TcpIdentity& identity,
+                        wire::Kind question, comm::Milliseconds timeout);
 
 // Of a name or address; sockets are connected to by number.
 comm::Endpoint resolve_server(const std::string& text);

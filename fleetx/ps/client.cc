@@ -104,10 +104,12 @@ class Client::Impl {
 
  private:
   void connect_all();
+  bool find_copy(size_t server);
   void end_thread();
   void run();
 
   const ClientOptions options_;
+  const comm::TcpIdentity identity_;
   Fd epoll_{epoll_create1(EPOLL_CLOEXEC)}, wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::vector<std::unique_ptr<ServerLink>> links_;
   std::vector<std::atomic<uint64_t>> pushes_;  // of this worker, by table
@@ -125,6 +127,7 @@ class Client::Impl {
 Client::Impl::Impl(ClientOptions options)
     : blocks((options.job.check(), options.job.blocks())),
       options_(std::move(options)),
+      identity_(identity_of(options_.secret, options_.job_id)),
       pushes_(options_.job.dense.size() + options_.job.sparse.size()) {
   check_arg(options_.worker >= 0 && options_.worker < job().workers, "worker ", options_.worker,
             " of a job with ", job().workers, " workers");
@@ -132,7 +135,7 @@ Client::Impl::Impl(ClientOptions options)
             options_.servers.size(), " servers for a job with ", job().servers);
   check_arg(options_.max_pushes > 0, "max_pushes is ", options_.max_pushes, "; expected 1 or more");
   LinkOptions link;
-  link.identity = identity_of(options_.secret, options_.job_id);
+  link.identity = identity_;
   link.worker = options_.worker;
   link.hello.start = random_number();
   link.hello.job = job().text();
@@ -171,11 +174,25 @@ Client::Impl::~Impl() {
   for (const auto& link : links_) link->close(Error(Error::Kind::kComm, "the client was closed"));
 }
 
+// Where a server is gone and its copy is in its place: the server that keeps it knows.
+bool Client::Impl::find_copy(size_t server) {
+  try {
+    const ServerAnswer copy = ask_server(options_.servers[(server + 1) % options_.servers.size()],
+                                         identity_, Kind::kCopy, kTryTimeout);
+    if (copy.count == 0) return false;
+    links_[server]->go_to(comm::parse_endpoint(copy.text));
+    return true;
+  } catch (const Error&) {
+    return false;  // it is not there either, or keeps no copies
+  }
+}
+
 void Client::Impl::connect_all() {
   const comm::Deadline deadline = comm::after(options_.connect_timeout);
   auto notice = comm::after(kFirstNotice);
-  for (const auto& link : links_) {
-    for (;;) {
+  for (size_t s = 0; s < links_.size(); ++s) {
+    const auto& link = links_[s];
+    for (bool is_copy = false;;) {
       std::string why;
       try {
         // One that is there but silent is named while it is waited for.
@@ -185,13 +202,17 @@ void Client::Impl::connect_all() {
         for (size_t t = 0; t < pushes_.size(); ++t)
           pushes_[t] = std::max<uint64_t>(pushes_[t], welcome.pushes[t]);
         break;
+      } catch (const comm::NotTrusted& e) {
+        fail(Error::Kind::kComm, str(link->name(), " ", e.what()));
       } catch (const comm::ConnectionLost& e) {
         why = e.what();
-        if (why.find("secret") != std::string::npos)
-          fail(Error::Kind::kComm, str(link->name(), " ", why));
       } catch (const Error& e) {
         if (e.kind() != Error::Kind::kTimeout) throw;
         why = str("does not answer (", e.what(), ")");
+      }
+      if (!is_copy && links_.size() > 1 && find_copy(s)) {
+        is_copy = true;
+        continue;
       }
       if (Clock::now() >= deadline)
         fail(Error::Kind::kTimeout,
@@ -505,7 +526,7 @@ void Client::stop_servers() {
 ServerStats read_stats(const std::string& endpoint, const std::string& secret,
                        const std::string& job_id, std::chrono::milliseconds timeout) {
   return decode_stats(
-      ask_server(endpoint, identity_of(secret, job_id), wire::Kind::kStats, timeout));
+      ask_server(endpoint, identity_of(secret, job_id), wire::Kind::kStats, timeout).text);
 }
 
 }  // namespace fleetx::ps

@@ -15,7 +15,8 @@
 // In sync mode a worker pushes every table once per step, also one of whose rows its batch has
 // none. A connection that breaks is made again and unanswered requests are sent again; servers
 // recognise pushes they have applied. A server that cannot be reached for `reconnect_timeout` is
-// named in the error of every call that needs it. A server that was started again and goes on from
+// named in the error of every call that needs it. One whose copy is in its place (ps/server.h) is
+// found there, by workers that start later, too. A server that was started again and goes on from
 // its snapshot (ps/server.h) is taken back within that time.
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fleetx/base/error.h"
+#include "fleetx/base/simd.h"
 
 namespace fleetx::ps {
 
@@ -43,6 +44,20 @@ void DenseTable::pull(std::span<float> values) const {
     const auto n = static_cast<size_t>(e.block.size());
     std::copy_n(e.record.begin(), n, values.begin());
     values = values.subspan(n);
+  }
+}
+
+void DenseTable::compensate(std::span<float> gradients, std::span<const float> pulled) const {
+  FLEETX_CHECK(static_cast<int64_t>(gradients.size()) == size_ &&
+               pulled.size() == gradients.size());
+  size_t at = 0;
+  for (const Entry& e : entries_) {
+    vectorized([now = e.record.data(), g = gradients.data() + at, then = pulled.data() + at,
+                n = e.block.size()] {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) g[i] += g[i] * g[i] * (now[i] - then[i]);
+    });
+    at += static_cast<size_t>(e.block.size());
   }
 }
 

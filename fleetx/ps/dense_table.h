@@ -21,6 +21,9 @@ class DenseTable {
   void set(std::span<const float> values);
   void pull(std::span<float> values) const;
   void push(std::span<const float> gradients, float lr);
+  // Gradients that were computed at `pulled` become those of now, nearly: g += g * g * (now -
+  // pulled).
+  void compensate(std::span<float> gradients, std::span<const float> pulled) const;
 
   struct Entry {
     Block block;

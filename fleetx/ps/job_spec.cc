@@ -21,6 +21,8 @@ void JobSpec::check() const {
             "; expected a number of steps, or -1 for any");
   check_arg(mode == Mode::kAsync || staleness == -1,
             "staleness bounds how far workers may be apart; in sync mode they never are");
+  check_arg(mode == Mode::kAsync || !delay_compensated,
+            "delays are compensated in async mode; in sync mode there are none");
   std::set<std::string> names;
   const auto check_name = [&](const std::string& name) {
     check_arg(!name.empty(), "a table without a name");
@@ -48,8 +50,9 @@ std::string JobSpec::text() const {
   std::ostringstream out;
   out.precision(17);
   out << workers << " workers, " << servers << " servers, "
-      << (mode == Mode::kSync ? "sync" : "async") << ", staleness " << staleness << ", slices "
-      << slicing.slice_var_up << " from " << slicing.min_block_size << ", "
+      << (mode == Mode::kSync ? "sync" : "async") << ", staleness " << staleness
+      << (delay_compensated ? ", delays compensated" : "") << ", slices " << slicing.slice_var_up
+      << " from " << slicing.min_block_size << ", "
       << (slicing.dispatch == Dispatch::kRoundRobin ? "round robin" : "hash of names") << "\n";
   for (const DenseSpec& table : dense) {
     out << "dense " << table.name << "\n";

@@ -61,6 +61,9 @@ struct JobSpec {
   Mode mode = Mode::kAsync;
   // kAsync: how many pushes a worker may be ahead of the slowest one when it pulls; -1: any number.
   int staleness = -1;
+  // kAsync: DC-ASGD. A worker's dense gradient g was computed at values b that others have changed
+  // since, to w: the servers, which keep b for each worker, apply g + g * g * (w - b).
+  bool delay_compensated = false;
   Slicing slicing{};
   std::vector<DenseSpec> dense{};
   std::vector<SparseSpec> sparse{};

@@ -20,6 +20,8 @@ constexpr comm::Milliseconds kGreeting{2'000};
 // Workers wait for the confirmation meanwhile: less than the time after which they give up a
 // server.
 constexpr comm::Milliseconds kSilence{2'500}, kReconnect{3'000};
+// Of those that wait for a keeper that cannot be asked.
+constexpr comm::Milliseconds kFirstNotice{3'000}, kNoticePeriod{10'000};
 
 Replica::State state_after(const Error& e) {
   const bool deposed = std::string_view(e.what()).find(kTookPlace) != std::string_view::npos;
@@ -53,14 +55,20 @@ std::string Replica::endpoint() const {
 
 // The keeper may start later, and chooses a port for the copy.
 void Replica::seek() {
+  auto notice = comm::after(kFirstNotice);
   while (!stop_ && state_ == State::kSeeking) {
     try {
       const std::string endpoint =
-          ask_server(options_.keeper, options_.identity, Kind::kCopy, comm::Milliseconds(1'000));
+          ask_server(options_.keeper, options_.identity, Kind::kCopy, comm::Milliseconds(1'000))
+              .text;
       const std::scoped_lock lock(mutex_);
       endpoint_ = endpoint;
       state_ = State::kThere;
-    } catch (const Error&) {
+    } catch (const Error& e) {
+      if (comm::Clock::now() >= notice) {
+        log::warning("ps", "server ", options_.server, " waits for its copy: ", e.what());
+        notice = comm::after(kNoticePeriod);
+      }
       std::this_thread::sleep_for(comm::Milliseconds(kTickMs));
     }
   }

@@ -51,6 +51,9 @@ Server::Impl::Impl(ServerOptions options)
       tables_(options_.job, options_.index, options_.threads, pool_) {
   check_arg(options_.index >= 0 && options_.index < options_.job.servers, "server ", options_.index,
             " of a job with ", options_.job.servers, " servers");
+  check_arg(!options_.job.delay_compensated || (options_.copied_by.empty() && !options_.keeps_copy),
+            "DC-ASGD: a copy of a server does not know what workers have pulled from the server; "
+            "use replicas=1, or async without it");
   check_arg(options_.threads > 0, "a server with ", options_.threads, " threads");
   Fd listener;
   if (options_.listen_fd) {
@@ -62,10 +65,12 @@ Server::Impl::Impl(ServerOptions options)
     listener = comm::listen_on(comm::parse_endpoint(options_.endpoint));
   }
   endpoint_ = comm::local_endpoint(listener.get());
+  comm::TcpIdentity identity = identity_;
+  identity.self = str(name(), " at ", endpoint());
   const auto open = [&](Fd socket) {
     Door& door = doors_.emplace_back();
     door.acceptor = std::make_unique<comm::TcpAcceptor>(
-        std::move(socket), door.epoll.get(), identity_, kServerRank,
+        std::move(socket), door.epoll.get(), identity, kServerRank,
         kFirstWorkerRank + options_.job.workers,
         [this](int rank, std::unique_ptr<comm::Channel> c) { accepted(rank, std::move(c)); });
     add_to(epoll_.get(), door.epoll.get(), EPOLLIN);
@@ -114,8 +119,8 @@ void Server::Impl::run() {
   for (const auto& loop : loops_) loop->thread = std::thread([this, &loop] { serve(*loop); });
   slow_thread_ = std::thread([this] { run_slow(); });
   if (copy_) copy_thread_ = std::thread([this] { run_copy(); });
-  log::info("ps", options_.is_copy ? "the copy of server " : "server ", options_.index, " of ",
-            options_.job.servers, " serves ", options_.job.workers, " workers at ", endpoint());
+  log::info("ps", name(), " of ", options_.job.servers, " serves ", options_.job.workers,
+            " workers at ", endpoint());
   while (!stop_) {
     epoll_event events[4];
     epoll_wait(epoll_.get(), events, 4, kTickMs);
@@ -259,7 +264,7 @@ void Server::Impl::handle(const ConnectionPtr& connection, const Header& h, Payl
       check_arg(copy_ != nullptr, "server ", options_.index, " keeps no copy of another");
       Payload text;
       text.assign(copy_->endpoint());
-      return reply(*connection, h, std::move(text));
+      return reply(*connection, h, std::move(text), copy_->took_place() ? 1 : 0);
     }
     case Kind::kStats: {
       Payload text;

@@ -28,6 +28,9 @@ class Server::Impl {
   ~Impl() { stop_all(); }
 
   std::string endpoint() const { return to_string(endpoint_); }
+  std::string name() const {
+    return str(options_.is_copy ? "the copy of server " : "server ", options_.index);
+  }
   void load(const std::string& folder);
   void restore();
   bool took_place() const { return took_place_; }

@@ -144,6 +144,13 @@ bool ServerLink::go_to_copy(const std::string& why) {
   return true;
 }
 
+void ServerLink::go_to(const comm::Endpoint& copy) {
+  log::warning("ps", "worker ", options_.worker, ": ", name(), " is gone; its copy at ",
+               to_string(copy), " is in its place");
+  const std::scoped_lock lock(mutex_);
+  at_ = copy;
+}
+
 void ServerLink::lose(const std::string& why) {
   if (!channel_) return;
   epoll_ctl(epoll_, EPOLL_CTL_DEL, channel_->fd(), nullptr);

@@ -67,6 +67,8 @@ class ServerLink {
   std::string name() const;  // "parameter server 1 at 10.0.0.1:6170"
   // Connects, once. Throws comm::ConnectionLost, or what the server refuses the worker for.
   wire::Welcome connect(comm::Deadline deadline);
+  // Before that: the server's copy is in its place, there.
+  void go_to(const comm::Endpoint& copy);
 
   void submit(LinkRequestPtr request);
 

@@ -57,6 +57,7 @@ TableService::TableService(const JobSpec& job, int server, int threads, PayloadP
   for (const SparseSpec& spec : job.sparse)
     sparse_.push_back(std::make_unique<SparseTable>(spec, threads));
   const auto workers = static_cast<size_t>(job.workers);
+  for (const auto& table : dense_) table->pulled.resize(workers);
   for (size_t t = 0; t < dense_.size() + sparse_.size(); ++t) {
     states_.push_back(std::make_unique<State>());
     states_.back()->pending.resize(workers);
@@ -132,6 +133,9 @@ void TableService::answer_pull(const Request& request, const Payload& ids) {
     {
       const std::scoped_lock lock(table.mutex);
       table.values.pull({values.floats(), n});
+      if (job_.delay_compensated)
+        table.pulled[static_cast<size_t>(request.worker)].assign(values.floats(),
+                                                                 values.floats() + n);
     }
     state.pulled_items += static_cast<int64_t>(n);
     return reply(*request.peer, h, std::move(values));
@@ -174,11 +178,15 @@ void TableService::set_dense(const Request& request, const Payload& values) {
   answer_ready(state_of(request.header));
 }
 
-void TableService::apply(const Header& h, const Payload& payload) {
+void TableService::apply(const Header& h, Payload& payload, size_t worker) {
   if (h.kind == Kind::kPushDense) {
     Dense& table = *dense_[h.table];
     const std::scoped_lock lock(table.mutex);
-    table.values.push({payload.floats(), static_cast<size_t>(table.values.size())}, h.lr);
+    const std::span gradients(payload.floats(), static_cast<size_t>(table.values.size()));
+    // Nothing pulled: from a server before it was started again.
+    if (job_.delay_compensated && !table.pulled[worker].empty())
+      table.values.compensate(gradients, table.pulled[worker]);
+    table.values.push(gradients, h.lr);
   } else {
     sparse_[h.table]->push(payload.ids(h.count), payload.floats(h.count * sizeof(uint64_t)), h.lr);
   }
@@ -191,7 +199,7 @@ void TableService::push(const Request& request, Payload payload) {
   state.pushed_items +=
       static_cast<int64_t>(is_dense(h) ? payload.size() / sizeof(float) : h.count);
   if (job_.mode == Mode::kAsync) {
-    apply(h, payload);
+    apply(h, payload, worker);
     pool_.give_back(std::move(payload));
     {
       const std::scoped_lock lock(state.mutex);
@@ -251,13 +259,13 @@ void TableService::apply_dense_step(std::vector<Push> step) {
   float* const sum = step.front().payload.floats();
   for (size_t w = 1; w < step.size(); ++w) add(sum, step[w].payload.floats(), n);
   if (step.size() > 1) scale(sum, 1.0f / static_cast<float>(step.size()), n);
-  apply(step.front().header, step.front().payload);
+  apply(step.front().header, step.front().payload, 0);
   for (Push& push : step) pool_.give_back(std::move(push.payload));
 }
 
 void TableService::apply_sparse_step(std::vector<Push> step) {
   if (step.size() == 1) {
-    apply(step.front().header, step.front().payload);
+    apply(step.front().header, step.front().payload, 0);
     return pool_.give_back(std::move(step.front().payload));
   }
   SparseTable& table = *sparse_[step.front().header.table];

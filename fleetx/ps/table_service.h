@@ -74,8 +74,9 @@ class TableService {
     Dense(const DenseSpec& s, const std::vector<Block>& blocks, int server)
         : spec(s), values(s, blocks, server) {}
     const DenseSpec& spec;
-    mutable std::mutex mutex;  // of the values
+    mutable std::mutex mutex;  // of the rest
     DenseTable values;
+    std::vector<std::vector<float>> pulled{};  // delays compensated: by each worker, the last time
   };
   std::vector<std::unique_ptr<Dense>>& dense() { return dense_; }
   std::vector<std::unique_ptr<SparseTable>>& sparse() { return sparse_; }
@@ -108,7 +109,7 @@ class TableService {
   void answer_pull(const Request& request, const Payload& ids);
   void answer_ready(State& state);
   void apply_steps(State& state);
-  void apply(const wire::Header& header, const Payload& payload);
+  void apply(const wire::Header& header, Payload& payload, size_t worker);
   void apply_dense_step(std::vector<Push> step);
   void apply_sparse_step(std::vector<Push> step);
 

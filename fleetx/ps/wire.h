@@ -16,7 +16,8 @@
 //   kCommit        the same                        folder; the snapshot is complete
 //   kShrink        lr = threshold                  none; reply: count = rows dropped
 //   kStats kPing kGoodbye kStop                    none
-//   kCopy                                          none; reply: ip:port of the copy it keeps
+//   kCopy                                          none; reply: ip:port of the copy it keeps,
+//                                                  count = 1: that is in its server's place
 //   kReply         of the request                  as above
 //   kRefused       of the request                  why; count = kind of the error
 #pragma once

@@ -26,6 +26,12 @@
 //                                                    [w], [w@BASE] = ps_exchange([w], [w@BASE]) if
 //                                                    due
 //
+// mode "alone": there are no servers, and the tables that are declared for them (is_distributed)
+// are kept by this process, by id. Their lookups and updates become the same ops, the rest stays:
+//
+//     [w], [m] = momentum([w], [dw], [m], lr)        [w], [m] = momentum([w], [dw], [m], lr)
+//     [t], [n] = momentum([t], [dt], [n], lr)        ps_push([dt], [lr]) {names=["t"]}
+//
 // Moves the bytes of all gradients and parameters, and of the rows of the batch, once each way per
 // step (geo: those of all parameters, twice each way every k_steps).
 #include "fleetx/strategies/parameter_server.h"
@@ -152,8 +158,9 @@ class ParameterServer final : public Strategy {
   void validate(const ir::Program& main, const StrategyContext& context) const override {
     const auto mode = context.options.at("mode").as<std::string>();
     const auto k = context.options.at("k_steps").as<int64_t>();
-    check_arg(mode == "sync" || mode == "async" || mode == "half_async" || mode == "geo",
-              "parameter_server: mode is '", mode, "'; known: sync, async, half_async, geo");
+    check_arg(mode == "sync" || mode == "async" || mode == "half_async" || mode == "geo" ||
+                  mode == "alone",
+              "parameter_server: mode is '", mode, "'; known: sync, async, half_async, geo, alone");
     check_arg((mode == "geo") == (k > 0), "parameter_server: k_steps is ", k, " and the mode ",
               mode, "; k_steps > 0 and geo go together");
     for (const ir::Op& op : main.ops()) {
@@ -175,15 +182,21 @@ class ParameterServer final : public Strategy {
 
   void on_updates(Programs& programs, const StrategyContext& context) const override {
     const ir::Training training = ir::training_of(programs.main, name());
-    if (is_geo(context))
+    if (is_geo(context)) {
       exchange(programs, training, context.options.at("k_steps").as<int64_t>());
-    else
-      move_to_servers(programs, training);
+    } else if (is_alone(context)) {
+      const Set tables = declared_tables(programs.main, programs.startup);
+      if (!tables.empty()) move_away(programs, training, tables, tables);
+    } else {
+      Set all;
+      for (const ir::Training::Parameter& p : training.parameters) all.insert(p.name);
+      move_away(programs, training, sparse_tables(programs.main), all);
+    }
   }
 
   // No update is left to the worker, and no lookup of a table.
   void check(Phase phase, const ir::Program& main, const StrategyContext& context) const override {
-    if (phase != Phase::kUpdates || is_geo(context)) return;
+    if (phase != Phase::kUpdates || is_geo(context) || is_alone(context)) return;
     for (const ir::Op& op : main.ops())
       FLEETX_CHECK(!op.def->updates_parameters, ir::describe(op),
                    "updates parameters that belong to the servers");
@@ -193,9 +206,13 @@ class ParameterServer final : public Strategy {
   static bool is_geo(const StrategyContext& context) {
     return context.options.at("mode").as<std::string>() == "geo";
   }
+  static bool is_alone(const StrategyContext& context) {
+    return context.options.at("mode").as<std::string>() == "alone";
+  }
 
-  static void move_to_servers(Programs& programs, const ir::Training& training) {
-    const Set tables = sparse_tables(programs.main);
+  // Lookups of the tables, and the updates of these parameters.
+  static void move_away(Programs& programs, const ir::Training& training, const Set& tables,
+                        const Set& moved) {
     ir::Rewriter rw(programs.main);
     pull_all_rows(rw, tables);
 
@@ -204,6 +221,7 @@ class ParameterServer final : public Strategy {
     std::string scale, guard;
     Set gone(tables.begin(), tables.end());  // from startup
     for (const ir::Training::Parameter& p : training.parameters) {
+      if (!moved.contains(p.name)) continue;
       const Position update = rw.update_of(p.name);
       const Names& params = update->in("param");
       const auto at = static_cast<size_t>(std::ranges::find(params, p.name) - params.begin());
@@ -226,7 +244,7 @@ class ParameterServer final : public Strategy {
       else
         dense.push_back(p.name);
     }
-    erase_updates(rw, gone);
+    erase_updates(rw, moved, gone);
     rw.append({.type = "ps_push",
                .inputs = {{"grads", grads},
                           {"lrs", lrs},
@@ -249,10 +267,10 @@ class ParameterServer final : public Strategy {
   }
 
   // The update ops and the states that only they use; these are added to `gone`.
-  static void erase_updates(ir::Rewriter& rw, Set& gone) {
+  static void erase_updates(ir::Rewriter& rw, const Set& moved, Set& gone) {
     Set states;
     for (Position op = rw.begin(); op != rw.end();) {
-      if (!op->def->updates_parameters) {
+      if (!op->def->updates_parameters || !moved.contains(op->in("param").front())) {
         ++op;
         continue;
       }
@@ -319,20 +337,61 @@ FLEETX_STRATEGY(parameter_server, ParameterServer);
 
 }  // namespace
 
+namespace {
+
+struct Readers {
+  size_t lookups = 0;
+  const ir::Op* other = nullptr;  // that reads it in another way
+};
+
+Readers readers_of(const ir::Program& main, const std::string& param) {
+  Readers readers;
+  for (const ir::Op& op : main.ops()) {
+    if (op.role == Role::kUpdate || !op.reads(param)) continue;
+    const bool looks_up =
+        op.type() == "embedding" && op.attr<bool>("sparse") && op.in("ids").front() != param;
+    readers.lookups += looks_up ? 1 : 0;
+    if (!looks_up) readers.other = &op;
+  }
+  return readers;
+}
+
+bool has_rows(const ir::Program& main, const ir::Training::Parameter& p) {
+  return main.var(p.gradient).type.kind == ir::VarKind::kSparseRows;
+}
+
+}  // namespace
+
+std::set<std::string> declared_tables(const ir::Program& main, const ir::Program& startup) {
+  constexpr std::string_view kByRow[] = {"fill", "uniform", "gaussian", "truncated_gaussian"};
+  Set tables;
+  for (const ir::Training::Parameter& p : main.training().parameters) {
+    const Readers readers = readers_of(main, p.name);
+    if (!main.var(p.name).is_distributed || readers.lookups == 0 || readers.other != nullptr ||
+        !has_rows(main, p))
+      continue;
+    const auto first =
+        std::ranges::find_if(startup.ops(), [&](const ir::Op& op) { return op.writes(p.name); });
+    if (first != startup.ops().end() &&
+        std::ranges::find(kByRow, first->type()) != std::end(kByRow))
+      tables.insert(p.name);
+  }
+  return tables;
+}
+
+std::set<std::string> strategies_without_tables() {
+  Set names;
+  for (const Relation& conflict : ParameterServer().traits().conflicts)
+    names.insert(conflict.strategy);
+  return names;
+}
+
 std::set<std::string> sparse_tables(const ir::Program& main) {
   Set tables;
   for (const ir::Training::Parameter& p : main.training().parameters) {
     const ir::VarInfo& var = main.var(p.name);
-    const ir::Op* other = nullptr;  // that reads it in another way
-    size_t lookups = 0;
-    for (const ir::Op& op : main.ops()) {
-      if (op.role == Role::kUpdate || !op.reads(p.name)) continue;
-      const bool looks_up =
-          op.type() == "embedding" && op.attr<bool>("sparse") && op.in("ids").front() != p.name;
-      lookups += looks_up ? 1 : 0;
-      if (!looks_up) other = &op;
-    }
-    const bool sparse = main.var(p.gradient).type.kind == ir::VarKind::kSparseRows;
+    const auto [lookups, other] = readers_of(main, p.name);
+    const bool sparse = has_rows(main, p);
     if (other != nullptr)
       check_arg(!var.is_distributed && !sparse, ir::describe(*other), "reads the table '", p.name,
                 "', of which the servers keep the rows (is_distributed, or a sparse gradient); "

@@ -34,10 +34,10 @@ Tensor in_place(const py::array& array) {
   return tensor_from(array);
 }
 
-void all_reduce(const py::array& array, const std::string& op) {
+void all_reduce(const py::array& array, const std::string& op, const std::string& comm_world) {
   const Tensor t = in_place(array);
   const Waiting waiting;
-  fleet::workers().all_reduce(t.raw(), t.numel(), t.dtype(), op_of(op));
+  fleet::group(comm_world).all_reduce(t.raw(), t.numel(), t.dtype(), op_of(op));
 }
 
 void broadcast(const py::array& array, int root) {
@@ -47,14 +47,15 @@ void broadcast(const py::array& array, int root) {
 }
 
 // All ranks' arrays of one shape, in a new first dimension.
-py::array all_gather(const py::array& array) {
+py::array all_gather(const py::array& array, const std::string& comm_world) {
   const Tensor t = tensor_from(array);
-  Shape shape{fleet::workers().size()};
+  comm::Communicator& group = fleet::group(comm_world);
+  Shape shape{group.size()};
   for (const int64_t d : t.shape()) shape.push_back(d);
   Tensor out(t.dtype(), shape);
   {
     const Waiting waiting;
-    fleet::workers().all_gather(t.raw(), out.raw(), t.numel(), t.dtype());
+    group.all_gather(t.raw(), out.raw(), t.numel(), t.dtype());
   }
   return array_from(out);
 }
@@ -72,7 +73,8 @@ fleet::ServerConfig server_config(const py::dict& from) {
     const bool known =
         read("mode", config.mode) || read("k_steps", config.k_steps) ||
         read("staleness", config.staleness) || read("slice_var_up", config.slice_var_up) ||
-        read("split_method", config.split_method) || read("min_block_size", config.min_block_size);
+        read("split_method", config.split_method) ||
+        read("min_block_size", config.min_block_size) || read("dc_asgd", config.dc_asgd);
     FLEETX_CHECK(known, "ServerConfig has no '", name, "'");
   }
   return config;
@@ -144,9 +146,13 @@ void bind_fleet(py::module_& m) {
   f.def("finalize", &fleet::finalize, py::call_guard<GilReleased>());
   f.def("role", [] { return fleet::role(); });
   f.def("barrier_worker", &fleet::barrier_worker, py::call_guard<Waiting>());
-  f.def("all_reduce", &all_reduce);
+  f.def("all_reduce", &all_reduce, py::arg("array"), py::arg("op"),
+        py::arg("comm_world") = "worker");
   f.def("broadcast", &broadcast);
-  f.def("all_gather", &all_gather);
+  f.def("all_gather", &all_gather, py::arg("array"), py::arg("comm_world") = "worker");
+  f.def(
+      "barrier", [](const std::string& comm_world) { fleet::group(comm_world).barrier(); },
+      py::call_guard<Waiting>());
   f.def("minimize", &minimize);
   f.def("init_server", &fleet::init_server, py::call_guard<Waiting>());
   f.def("run_server", &fleet::run_server, py::call_guard<Waiting>());
@@ -154,6 +160,7 @@ void bind_fleet(py::module_& m) {
   f.def("stop_worker", &fleet::stop_worker, py::call_guard<Waiting>());
   f.def("pull_parameters", &fleet::pull_parameters, py::call_guard<Waiting>());
   f.def("save_servers", &fleet::save_servers, py::call_guard<Waiting>());
+  f.def("load_own_tables", &fleet::load_own_tables, py::call_guard<Waiting>());
   f.def("shrink", &fleet::shrink, py::call_guard<Waiting>());
   f.def("server_tables", &fleet::server_tables);
   f.def("serve_alone",

@@ -17,6 +17,7 @@
 #include "fleetx/comm/communicator.h"
 #include "fleetx/comm/tcp_mesh.h"
 #include "tests/comm/ranks.h"
+#include "tests/support/certificates.h"
 #include "tests/support/expect_error.h"
 
 namespace fleetx::testing {
@@ -260,27 +261,16 @@ TEST(TcpFaults, WrongSecretIsRefused) {
   }
 }
 
-// Certificates of two authorities that know nothing of each other, by the command openssl.
 class Tls : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/fleetx_tls.XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    folder_ = name;
-    for (const std::string who : {"a", "b"})
-      if (!run(str("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes ",
-                   "-days 2 -subj /CN=", who, " -keyout ", folder_, "/", who, ".key -out ", folder_,
-                   "/", who, ".pem")))
-        GTEST_SKIP() << "the command openssl is not installed";
+    if (!certificates_.made()) GTEST_SKIP() << "the command openssl is not installed";
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::shared_ptr<const TlsContext> context(const std::string& who) const {
     return TlsContext::from_files(file(who + ".pem"), file(who + ".key"), file(who + ".pem"));
   }
-  std::string file(const std::string& name) const { return folder_ + "/" + name; }
-
- private:
-  std::string folder_;
+  std::string file(const std::string& name) const { return certificates_.file(name); }
+  const Certificates certificates_;
 };
 
 TEST_F(Tls, MessagesArrive) {
@@ -328,10 +318,9 @@ TEST_F(Tls, VariablesSwitchItOn) {
   setenv("FLEETX_TLS_CERT", file("a.pem").c_str(), 1);
   expect_error(Error::Kind::kInvalidArgument, {"not set: FLEETX_TLS_KEY, FLEETX_TLS_CA"},
                [] { TlsContext::from_environment(); });
-  setenv("FLEETX_TLS_KEY", file("a.key").c_str(), 1);
-  setenv("FLEETX_TLS_CA", file("a.pem").c_str(), 1);
+  certificates_.use("a");
   EXPECT_TRUE(run_ranks("hierarchical", "moves"));
-  for (const char* name : {"FLEETX_TLS_CERT", "FLEETX_TLS_KEY", "FLEETX_TLS_CA"}) unsetenv(name);
+  certificates_.use("");
   EXPECT_EQ(TlsContext::from_environment(), nullptr);
 }
 

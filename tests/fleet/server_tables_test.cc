@@ -108,6 +108,8 @@ TEST(ServerConfig, FollowsASync) {
                [&] { server_config_of(s); });
   expect_error(Error::Kind::kInvalidArgument, {"min_block_size is 100", "8192"},
                [] { check({.min_block_size = 100}); });
+  expect_error(Error::Kind::kInvalidArgument, {"dc_asgd", "the mode is geo"},
+               [] { check({.mode = "geo", .k_steps = 4, .dc_asgd = true}); });
   expect_error(Error::Kind::kInvalidArgument, {"split_method is 'Random'", "HashName"},
                [] { check({.split_method = "Random"}); });
 }

@@ -7,6 +7,8 @@
 
 #include "tests/ps/job.h"
 #include "tests/ps/process.h"
+#include "tests/support/certificates.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
 
 namespace fleetx::ps {
@@ -116,6 +118,14 @@ TEST(Replica, SyncGoesOnBitForBitWithTheCopy) {
     }
 }
 
+TEST(Replica, TheSameOverTls) {
+  const testing::Certificates certificates;
+  if (!certificates.made()) GTEST_SKIP() << "the command openssl is not installed";
+  const Result plain = run("sync", 0, 0, 0);
+  certificates.use("a");
+  EXPECT_EQ(run("sync", SIGKILL, 1, 40).values, plain.values);
+}
+
 // Every push arrives once, also where the server had passed it on but not confirmed it.
 TEST(Replica, AsyncLosesNothing) {
   for (const size_t victim : {size_t{0}, size_t{1}}) {
@@ -143,6 +153,49 @@ TEST(Replica, AsyncLosesNothing) {
     b.goodbye();
     EXPECT_EQ(chain.servers[1 - victim]->wait(), 0) << chain.servers[1 - victim]->output();
   }
+}
+
+// A worker that is started (again) when the copy is in the server's place finds it there.
+TEST(Replica, AWorkerThatStartsLaterFindsTheCopy) {
+  for (const size_t victim : {size_t{0}, size_t{1}}) {
+    Chain chain("async");
+    const JobSpec job = chain.job();
+    Values ones(job.dense[0]), values(job.dense[0]);
+    for (auto& p : ones.params) std::ranges::fill(p, 1.0f);
+    for (auto& p : values.params) std::ranges::fill(p, 0.0f);
+    Client a(chain.client(0));
+    auto b = std::make_unique<Client>(chain.client(1));
+    a.set_dense(0, values.const_pointers()).wait();
+    const auto push = [&](Client& client) {
+      for (int i = 0; i < 10; ++i) client.push_dense(0, ones.const_pointers(), 0).wait();
+    };
+    push(*b);
+    b.reset();  // without goodbye
+    chain.servers[victim]->signal(SIGKILL);
+    chain.servers[victim]->wait();
+    push(a);
+    ASSERT_TRUE(chain.servers[1 - victim]->says("takes its place"));
+    b = std::make_unique<Client>(chain.client(1));
+    push(*b);
+    b->pull_dense(0, values.pointers()).wait();
+    for (const auto& p : values.params)
+      for (const float x : p) EXPECT_EQ(x, 30) << chain.servers[1 - victim]->output();
+    a.goodbye();
+    b->goodbye();
+    EXPECT_EQ(chain.servers[1 - victim]->wait(), 0) << chain.servers[1 - victim]->output();
+  }
+}
+
+// Where no worker has come to the copy, one that starts waits for the server: it may start later.
+TEST(Replica, AServerThatHasNotStartedIsWaitedFor) {
+  Chain chain("async");
+  ASSERT_TRUE(chain.servers[0]->says("listens"));
+  chain.servers[1]->signal(SIGKILL);
+  chain.servers[1]->wait();
+  ClientOptions options = chain.client(0);
+  options.connect_timeout = std::chrono::seconds(1);
+  testing::expect_error(Error::Kind::kTimeout, {"parameter server"}, [&] { Client a(options); });
+  EXPECT_EQ(chain.servers[0]->output().find("takes its place"), std::string::npos);
 }
 
 }  // namespace

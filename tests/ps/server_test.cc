@@ -61,6 +61,59 @@ std::vector<int64_t> all_ids() {
   return ids;
 }
 
+// DC-ASGD, with the rule of momentum, against the formula.
+TEST(Server, DelaysAreCompensated) {
+  JobSpec job = small_job(2, 2, Mode::kAsync, momentum());
+  job.delay_compensated = true;
+  Servers servers(job);
+  Client a(servers.client(0)), b(servers.client(1));
+  Client* const clients[] = {&a, &b};
+  Values now(job.dense[0]), velocity(job.dense[0]), got(job.dense[0]);
+  for (auto& p : velocity.params) std::ranges::fill(p, 0.0f);
+  a.set_dense(0, now.const_pointers()).wait();
+  Values pulled[] = {now, now};
+  double most = 0;  // of what the compensation changes
+  // A pull ("P") or push ("p") of each worker; both push several times what they pulled once.
+  const std::string who = "0101001110010110", what = "PPpppPpPpppPppPp";
+  for (size_t step = 0; step < who.size(); ++step) {
+    const size_t worker = static_cast<size_t>(who[step] - '0');
+    if (what[step] == 'P') {
+      clients[worker]->pull_dense(0, got.pointers()).wait();
+      for (size_t p = 0; p < 2; ++p)
+        for (size_t i = 0; i < now.params[p].size(); ++i)
+          EXPECT_NEAR(got.params[p][i], now.params[p][i], 2e-5) << "step " << step;
+      pulled[worker] = got;
+      continue;
+    }
+    Values gradients(job.dense[0], -2.0f - static_cast<float>(step % 3));
+    for (size_t p = 0; p < 2; ++p)
+      for (size_t i = 0; i < now.params[p].size(); ++i) {
+        const double g = gradients.params[p][i];
+        const double delayed = now.params[p][i] - pulled[worker].params[p][i];
+        const double compensated = g + g * g * delayed;
+        most = std::max(most, std::abs(compensated - g));
+        velocity.params[p][i] = static_cast<float>(0.9 * velocity.params[p][i] + compensated);
+        now.params[p][i] -= 0.015625f * velocity.params[p][i];
+      }
+    clients[worker]->push_dense(0, gradients.const_pointers(), 0.015625f).wait();
+  }
+  a.pull_dense(0, got.pointers()).wait();
+  for (size_t p = 0; p < 2; ++p)
+    for (size_t i = 0; i < now.params[p].size(); ++i)
+      EXPECT_NEAR(got.params[p][i], now.params[p][i],
+                  2e-5 * std::max(1.0f, std::abs(now.params[p][i])));
+  EXPECT_GT(most, 0.1);
+  a.goodbye();
+  b.goodbye();
+
+  JobSpec sync = job;
+  sync.mode = Mode::kSync;
+  expect_error(Error::Kind::kInvalidArgument, {"async"}, [&] { sync.check(); });
+  expect_error(Error::Kind::kInvalidArgument, {"DC-ASGD", "replicas=1"}, [&] {
+    Server({.job = job, .endpoint = "127.0.0.1:0", .secret = "s", .keeps_copy = true});
+  });
+}
+
 TEST(Server, AsyncAppliesEachPush) {
   const JobSpec job = small_job(1, 2, Mode::kAsync, sgd());
   Servers servers(job);

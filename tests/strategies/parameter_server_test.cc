@@ -126,6 +126,39 @@ TEST(ParameterServer, GeoKeepsUpdatesAndExchanges) {
   EXPECT_EQ(ops_of(a.startup, ir::Role::kForward).back(), "t@BASE = assign(t)");
 }
 
+// Without servers: only the declared table leaves the program.
+TEST(ParameterServer, AloneKeepsDeclaredTables) {
+  const auto apply = [](ir::Program& main, ir::Program& startup) {
+    ResolvedStrategies resolved({{"parameter_server", {{"mode", "alone"}}}}, {});
+    resolved.validate(main);
+    resolved.apply(Phase::kUpdates, {main, startup});
+  };
+  std::string text = kText;
+  text.replace(text.find("param t : f32[10,2]"), 19, "param t : f32[10,2] is_distributed");
+  ir::Program main = ir::parse_text(text), startup = ir::parse_text(kStartup);
+  apply(main, startup);
+  EXPECT_EQ(ops_of(main, ir::Role::kForward).front(),
+            "[e] = ps_pull_rows([ids]) {padding=[-1], tables=[\"t\"], widths=[2]}");
+  const Lines update = ops_of(main, ir::Role::kUpdate);
+  ASSERT_EQ(update.size(), 3u);
+  EXPECT_TRUE(update[0].starts_with("[w], [w_velocity] = momentum")) << update[0];
+  EXPECT_EQ(update[2], "ps_push([dt], [lr], _) {names=[\"t\"]}");
+  EXPECT_EQ(main.find("t_velocity"), nullptr);
+  EXPECT_EQ(startup.find("t"), nullptr);
+  EXPECT_NE(startup.find("w_velocity"), nullptr);
+
+  // One that is not declared, and one whose first values are no function of the row.
+  ir::Program plain = ir::parse_text(kText), first = ir::parse_text(kStartup);
+  apply(plain, first);
+  EXPECT_EQ(ir::to_text(plain), ir::to_text(ir::parse_text(kText)));
+  std::string given = kStartup;
+  given.replace(given.find("t = uniform() {shape=[10, 2]}"), 29, "t = assign(t_velocity)");
+  ir::Program declared = ir::parse_text(text), values = ir::parse_text(given);
+  apply(declared, values);
+  EXPECT_EQ(ir::to_text(declared), ir::to_text(ir::parse_text(text)));
+  EXPECT_TRUE(strategies_without_tables().contains("amp"));
+}
+
 TEST(ParameterServer, RefusesWhatCannotWork) {
   expect_error(Error::Kind::kInvalidArgument, {"mode is 'later'", "half_async"}, [] {
     Applied a(ir::Attrs{{"mode", "later"}});

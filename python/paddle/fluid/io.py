@@ -64,18 +64,33 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
 
 def save_params(executor, dirname, main_program=None, filename=None):
     save_vars(executor, dirname, main_program, None, is_parameter, filename)
+    _save_tables(dirname)
 
 
 def load_params(executor, dirname, main_program=None, filename=None):
     load_vars(executor, dirname, main_program, None, is_parameter, filename)
+    _load_tables(dirname)
 
 
 def save_persistables(executor, dirname, main_program=None, filename=None):
     save_vars(executor, dirname, main_program, None, is_persistable, filename)
+    _save_tables(dirname)
 
 
 def load_persistables(executor, dirname, main_program=None, filename=None):
     load_vars(executor, dirname, main_program, None, is_persistable, filename)
+    _load_tables(dirname)
+
+
+def _save_tables(dirname):
+    """Those that this process keeps by id, in a job without servers."""
+    if _new.own_tables():
+        native.fleet.save_servers(os.path.abspath(dirname or "."))
+
+
+def _load_tables(dirname):
+    if _new.own_tables():
+        native.fleet.load_own_tables(os.path.abspath(dirname or "."))
 
 
 def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program=None, model_filename=None,

@@ -1,7 +1,9 @@
 """Files. Tensors are safetensors files, programs are protobuf: <prefix>.pdparams (what is trained), .pdopt (the rest
-that lives from step to step), .pdmodel (the program), .pdiparams (of an inference model)."""
+that lives from step to step), .pdmodel (the program), .pdiparams (of an inference model). Tables of rows by id that this
+process keeps (sparse_embedding of a job without servers) are a folder .pdtables beside them."""
 import json
 import os
+import tempfile
 
 import numpy
 
@@ -40,17 +42,24 @@ def _program(program):
     return program._program if isinstance(program, CompiledProgram) else program
 
 
+def own_tables():
+    from paddle.distributed.fleet import api
+    return api._own_tables()
+
+
 def save(program, model_path, protocol=None):
     """Writes <model_path>.pdparams, .pdopt and .pdmodel. `protocol` is one of pickle; nothing is pickled here."""
     if not os.path.basename(model_path):
         raise ValueError(f"save: model_path must end in a file name, got {model_path!r}")
     program, scope = _program(program), global_scope()
-    parameters = set(program.ir.parameters())
+    parameters = set(program.ir.parameters()) - set(own_tables())
     others = [n for n in program.ir.persistables() if n not in parameters]
     save_arrays(model_path + ".pdparams", _values(sorted(parameters), scope, "save"))
     save_arrays(model_path + ".pdopt", _values(others, scope, "save"))
     with open(model_path + ".pdmodel", "wb") as file:
         file.write(program.ir.to_proto())
+    if own_tables():
+        native.fleet.save_servers(os.path.abspath(model_path + ".pdtables"))
 
 
 PER_RANK = "per_rank:"  # in the metadata of a file: variables that hold a value for each worker, and their rule
@@ -110,6 +119,8 @@ def load(program, model_path, executor=None, var_list=None):
             f"load: {model_path}.pdparams and .pdopt lack {', '.join(missing[:5])}{' ...' if len(missing) > 5 else ''}, "
             "which the program keeps from step to step; name what to load in var_list")
     set_program_state(program, {n: v for n, v in state.items() if n in set(kept)}, metadata)
+    if own_tables():
+        native.fleet.load_own_tables(os.path.abspath(model_path + ".pdtables"))
 
 
 # ---- inference models ----
@@ -133,12 +144,26 @@ def write_inference_model(model_path, params_path, feed_names, fetch_vars, progr
         raise native.InvalidArgumentError(
             f"save_inference_model: the targets need the inputs {', '.join(missing)}, which are not in the feeds")
     _make_folder(model_path)
-    with open(model_path, "wb") as file:
-        file.write(pruned.ir.to_proto())
-    if params_path is None:
-        return
-    metadata = {"feed": json.dumps(list(feed_names)), "fetch": json.dumps([v.name for v in fetch_vars])}
-    save_arrays(params_path, _values(pruned.ir.persistables(), global_scope(), "save_inference_model"), metadata)
+    rows = _rows_as_variables(pruned)
+    try:
+        with open(model_path, "wb") as file:
+            file.write(pruned.ir.to_proto())
+        if params_path is None:
+            return
+        metadata = {"feed": json.dumps(list(feed_names)), "fetch": json.dumps([v.name for v in fetch_vars])}
+        save_arrays(params_path, _values(pruned.ir.persistables(), global_scope(), "save_inference_model"), metadata)
+    finally:
+        for name in rows:
+            global_scope().native.erase(name)
+
+
+def _rows_as_variables(program):
+    """Lookups of tables that this process keeps become lookups of variables, whose names are returned."""
+    if not own_tables():
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        native.fleet.save_servers(folder)
+        return native.fleet.serve_alone(program.ir, global_scope().native, folder)
 
 
 def read_inference_model(model_path, params_path):

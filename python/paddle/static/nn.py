@@ -207,8 +207,9 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
 
 def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, param_attr=None, dtype="float32"):
     """A table on the parameter servers: rows are made when their ids first come, also ids beyond `size`. `entry`
-    (paddle.distributed.CountFilterEntry, ProbabilityEntry) says when. In a job without servers the table is kept in this
-    process, with the rows of `size`, and its gradient holds only those that were used."""
+    (paddle.distributed.CountFilterEntry, ProbabilityEntry) says when. A process that trains alone, by
+    fleet.distributed_optimizer, keeps such a table itself. With several workers and no servers, and without fleet, it is a
+    parameter with the rows of `size`, and its gradient holds only those that were used."""
     out = embedding(input, size, True, True, padding_idx, param_attr, dtype)
     if entry is not None:
         if not hasattr(entry, "admission"):

@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 import socket
+import subprocess
 import sys
 import threading
 
@@ -272,9 +273,13 @@ def test_variables_of_paddle_cloud(tmp_path):
     assert last[0] == last[1] and last[0] < 0.1
 
 
-@pytest.mark.parametrize("mode", ["sync", "async", "half_async", "geo"])
+@pytest.mark.parametrize("mode", ["sync", "async", "half_async", "geo", "dc_asgd"])
 def test_strategies_of_1_x(tmp_path, mode):
     """With a learning rate that decays and a clipped gradient."""
+    strategy = f"StrategyFactory.create_{mode}_strategy({5 if mode == 'geo' else ''})"
+    if mode == "dc_asgd":
+        strategy = "fluid.DistributeTranspilerConfig()\nstrategy.sync_mode = False\nstrategy.enable_dc_asgd = True"
+    most = 1.0 if mode == "dc_asgd" else 5.0  # it squares gradients, so large ones make it diverge
     (tmp_path / "train.py").write_text(f'''
 import numpy as np
 import paddle.fluid as fluid
@@ -285,9 +290,9 @@ fleet.init(role_maker.PaddleCloudRoleMaker())
 x, y = fluid.data("x", [None, 1], "int64"), fluid.data("y", [None, 1], "float32")
 row = fluid.layers.reshape(fluid.layers.embedding(x, [20, 4], is_sparse=True), [-1, 4])
 cost = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(row, 1), y))
-strategy = StrategyFactory.create_{mode}_strategy({"5" if mode == "geo" else ""})
+strategy = {strategy}
 rate = fluid.layers.exponential_decay(0.2, decay_steps=20, decay_rate=0.9)
-optimizer = fluid.optimizer.SGD(rate, grad_clip=fluid.clip.GradientClipByGlobalNorm(5.0))
+optimizer = fluid.optimizer.SGD(rate, grad_clip=fluid.clip.GradientClipByGlobalNorm({most}))
 fleet.distributed_optimizer(optimizer, strategy).minimize(cost)
 if fleet.is_server():
     fleet.init_server()
@@ -309,3 +314,175 @@ else:
     for i in range(2):
         log = (tmp_path / "log" / f"workerlog.{i}").read_text()
         assert numbers(log, "last")[0] < 0.3 * numbers(log, "first")[0], log
+
+
+TOGETHER = '''
+import numpy as np
+import paddle
+from paddle._native import native
+from paddle.distributed import fleet
+paddle.enable_static()
+fleet.init()
+util, server = fleet.util, fleet.is_server()
+rank = fleet.server_index() if server else fleet.worker_index()
+own = (100 if server else 0) + rank
+print("all", util.all_gather(own, "all"), util.all_reduce(np.array([own, 1.5]), "sum", "all").tolist(),
+      util.all_reduce(own, "max", "all"))
+util.barrier("all")
+if server:
+    print("servers", util.all_gather(own, "server"), util.all_reduce([own, 2], comm_world="server").tolist())
+    util.barrier(comm_world="server")
+else:
+    print("workers", util.all_gather(own), util.all_reduce(1, comm_world="worker"))
+    util.barrier()
+try:
+    util.all_reduce(1, comm_world="worker" if server else "server")
+except native.InvalidArgumentError as e:
+    print("refused:", e)
+util.barrier("all")
+'''
+
+
+@pytest.mark.parametrize("starter", ["fleetrun", "mpirun"])
+def test_servers_and_workers_compute_together(tmp_path, starter):
+    script, command = TOGETHER, "fleetrun --server_num=2 --worker_num=2 train.py"
+    if starter == "mpirun":
+        if shutil.which("mpirun") is None:
+            pytest.skip("there is no mpirun")
+        roles = "from paddle.distributed.fleet.base.role_maker import MPISymetricRoleMaker\nfleet.init(MPISymetricRoleMaker())"
+        script = script.replace("fleet.init()", roles)
+        command = "mpirun --allow-run-as-root --oversubscribe -np 4 python train.py"
+    (tmp_path / "train.py").write_text(script)
+    result = documents.run(command, tmp_path, environment={"OMP_NUM_THREADS": "1"})
+    logs = [p.read_text() for p in sorted((tmp_path / "log").glob("*log.*"))] if starter == "fleetrun" else [result.output]
+    output = "".join(logs)
+    assert result.code == 0, result.output + output
+    assert output.count("all [0, 1, 100, 101] [202.0, 6.0] 101") == 4, output
+    assert output.count("servers [100, 101] [201, 4]") == 2, output
+    assert output.count("workers [0, 1] 2") == 2, output
+    assert output.count("only workers compute together") == 2 and output.count("only servers call it") == 2, output
+
+
+def test_server_groups_of_processes_started_by_hand_are_refused():
+    script = ('import paddle\nfrom paddle.distributed import fleet\npaddle.enable_static()\n'
+              'fleet.init(fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.SERVER, worker_num=1, '
+              'server_endpoints=["127.0.0.1:6171"]))\nfleet.util.barrier("server")\n')
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert result.returncode != 0 and "start the job with fleetrun or mpirun" in result.stderr, result.stderr
+
+
+def test_delay_compensation_is_for_async():
+    from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig
+    config = DistributeTranspilerConfig()
+    config.enable_dc_asgd = True
+    with pytest.raises(ValueError, match="sync_mode = False"):
+        config.for_servers()
+    config.sync_mode = False
+    assert config.for_servers()["dc_asgd"] is True and config.for_servers()["mode"] == "async"
+    config.geo_sgd_mode = True
+    with pytest.raises(ValueError, match="the mode is geo"):
+        config.for_servers()
+
+
+def test_one_process_keeps_the_tables(tmp_path):
+    """The same script without servers: ids far beyond the declared size, the same losses as with one; saved, loaded,
+    and as a model."""
+    served, first, last = trained(run(tmp_path, 1, 1, "--save", "served"))
+    alone = documents.run("python train.py --save saved --model model", tmp_path, environment={"OMP_NUM_THREADS": "1"})
+    assert alone.code == 0, alone.output
+    assert numbers(alone.output, "loss") == served
+    assert (numbers(alone.output, "first"), numbers(alone.output, "last")) == ([first], [last])
+    # It goes on from what servers have saved, or itself, and servers from what it has.
+    (tmp_path / "load.py").write_text(TRAIN.replace("        fleet.init_worker()\n    rank", """
+        call = paddle.fluid.io.load_params if args.load == "served" else paddle.fluid.io.load_persistables
+        call(exe, args.load)
+        fleet.init_worker()
+    rank"""))
+    for command in ("python load.py --load served", "python load.py --load saved",
+                    "fleetrun --server_num=2 --worker_num=1 load.py --load saved"):
+        loaded = documents.run(command + " --steps 1", tmp_path, environment={"OMP_NUM_THREADS": "1"})
+        output = loaded.output if command.startswith("python") else (tmp_path / "log" / "workerlog.0").read_text()
+        assert loaded.code == 0 and numbers(output, "first") == [last], loaded.output + output
+    (tmp_path / "serve.py").write_text('''
+import numpy as np
+import paddle
+from paddle import static
+paddle.enable_static()
+exe = static.Executor(paddle.CPUPlace())
+program, feeds, fetches = paddle.fluid.io.load_inference_model("model", exe)
+ids = np.random.RandomState(1000).randint(0, 30, (24, 2))
+out, = exe.run(program, feed={"ids": ids * 10 ** 15}, fetch_list=fetches)
+print("served %.7f" % np.mean((out - ids[:, :1] % 4 * 0.25) ** 2))
+''')
+    model = documents.run("python serve.py", tmp_path)
+    assert numbers(model.output, "served") == pytest.approx([last], rel=1e-4), model.output
+
+
+def test_tables_of_one_process(tmp_path):
+    """Admission, shrink, inference by a program from before minimize, static.save; and where tables stay parameters."""
+    (tmp_path / "train.py").write_text('''
+import numpy as np
+import paddle
+from paddle import static
+from paddle._native import native
+from paddle.distributed import fleet
+paddle.enable_static()
+
+
+def build(strategy=None, **more):
+    paddle.seed(1)
+    ids, y = static.data("ids", [None, 1], "int64"), static.data("y", [None, 1], "float32")
+    rows = static.nn.sparse_embedding(ids, [10, 2], param_attr=paddle.ParamAttr(
+        name="table", initializer=paddle.nn.initializer.Constant(0.5)), **more)
+    out = paddle.sum(rows, axis=[1, 2], keepdim=False)
+    loss = paddle.mean(paddle.square(out - paddle.reshape(y, [-1])))
+    test = static.default_main_program().clone(for_test=True)
+    optimizer = paddle.optimizer.SGD(0.1)
+    if strategy is not False:
+        optimizer = fleet.distributed_optimizer(optimizer, strategy)
+    optimizer.minimize(loss)
+    exe = static.Executor(paddle.CPUPlace())
+    exe.run(static.default_startup_program())
+    return exe, test, loss, out
+
+
+def fed(*ids):
+    return {"ids": np.array(ids, "int64").reshape(-1, 1), "y": np.zeros((len(ids), 1), "float32")}
+
+
+BIG = 1 << 60
+fleet.init()
+with static.program_guard(static.Program(), static.Program()):
+    exe, test, loss, out = build(entry=paddle.distributed.CountFilterEntry(2))
+    values = [float(exe.run(feed=fed(BIG), fetch_list=[out])[0]) for _ in range(4)]
+    print("admitted", [round(v, 4) for v in values])
+    infer = fleet.utils.ps_util.DistributedInfer(test).get_dist_infer_program()
+    before = exe.run(infer, feed=fed(BIG, 3), fetch_list=[out])[0].tolist()
+    static.save(static.default_main_program(), "one/model")
+    for _ in range(3):
+        exe.run(feed=fed(BIG), fetch_list=[loss])
+    changed = exe.run(infer, feed=fed(BIG, 3), fetch_list=[out])[0].tolist()
+    static.load(static.default_main_program(), "one/model")
+    print("loaded", exe.run(infer, feed=fed(BIG, 3), fetch_list=[out])[0].tolist() == before != changed, before[1])
+    print("dropped", fleet.shrink(100.0), fleet.shrink(100.0))
+    try:
+        exe.run(feed=fed(-1), fetch_list=[loss])
+    except native.InvalidArgumentError as e:
+        print("negative:", e)
+for strategy in (False, fleet.DistributedStrategy()):
+    with static.program_guard(static.Program(), static.Program()):
+        if strategy:
+            strategy.amp = True
+        exe, test, loss, out = build(strategy)
+        print("in the program", exe.run(test, feed=fed(3), fetch_list=[out])[0].tolist())
+        try:
+            exe.run(feed=fed(11), fetch_list=[loss])
+        except native.InvalidArgumentError as e:
+            print("beyond its size:", "11" in str(e))
+''')
+    result = documents.run("python train.py", tmp_path)
+    assert result.code == 0, result.output
+    assert "admitted [0.0, 0.0, " in result.output, result.output
+    assert "loaded True 0.0" in result.output and "dropped 1 0" in result.output, result.output
+    assert "negative: " in result.output and "id -1 is negative" in result.output, result.output
+    assert result.output.count("in the program [1.0]") == 2 and result.output.count("beyond its size: True") == 2, result.output

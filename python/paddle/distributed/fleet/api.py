@@ -196,6 +196,7 @@ def save_persistables(executor, dirname, main_program=None, mode=0):
     from paddle._executor import global_scope
     from paddle.fluid import io
     program, scope = io._new._program(main_program), global_scope()
+    io._save_tables(dirname)
     if _has_servers():
         if not is_first_worker():
             return
@@ -246,13 +247,19 @@ def _has_servers():
     return roles().is_worker() and roles().server_num() > 0 and _optimizer is not None
 
 
+def _own_tables():
+    """The tables of rows by id that this process keeps itself, in a job of one worker without servers."""
+    return [] if _roles is None or roles().server_num() > 0 else native.fleet.server_tables()
+
+
 def split_files(files):
     """This worker's share of a list of files."""
     return util.get_file_shard(files)
 
 
 class UtilBase:
-    """Small things that workers do together outside of the training step."""
+    """Small things that processes do together outside of the training step: comm_world "worker" are the workers, "server" the
+    servers, "all" both."""
 
     def all_reduce(self, input, mode="sum", comm_world="worker"):
         _check_world(comm_world)
@@ -260,19 +267,22 @@ class UtilBase:
         if array.dtype not in ("float32", "float64", "int32", "int64"):
             array = array.astype("float64")
         flat = numpy.ascontiguousarray(array).reshape(-1)
-        native.fleet.all_reduce(flat, mode)
+        native.fleet.all_reduce(flat, mode, comm_world)
         return flat.reshape(array.shape) if array.ndim else flat[0]
 
     def all_gather(self, input, comm_world="worker"):
-        """A list: every worker's number."""
+        """A list: the number of each that takes part; with comm_world="all" workers first."""
         _check_world(comm_world)
         array = numpy.array(input)
-        gathered = native.fleet.all_gather(numpy.ascontiguousarray(array).reshape(-1))
+        gathered = native.fleet.all_gather(numpy.ascontiguousarray(array).reshape(-1), comm_world)
         return [row.reshape(array.shape) if array.ndim else row[0] for row in gathered]
 
     def barrier(self, comm_world="worker"):
         _check_world(comm_world)
-        barrier_worker()
+        if comm_world == "worker":
+            barrier_worker()
+        else:
+            native.fleet.barrier(comm_world)
 
     def get_file_shard(self, files):
         if not isinstance(files, list):
@@ -288,8 +298,6 @@ def _check_world(comm_world):
     roles()
     if comm_world not in ("worker", "server", "all"):
         raise ValueError(f"comm_world is {comm_world!r}; known: worker, server, all")
-    if comm_world != "worker":
-        raise refuse(f"comm_world='{comm_world}'", "comm_world='worker'", "servers take part in no group")
 
 
 util = UtilBase()
@@ -338,7 +346,7 @@ def stop_worker():
 
 def shrink(threshold=None):
     """Drops rows of tables whose every value is at most `threshold` in size; returns how many. One worker calls it."""
-    if _without_servers("shrink"):
+    if not _own_tables() and _without_servers("shrink"):
         return 0
     return native.fleet.shrink(0.0 if threshold is None else float(threshold))
 

@@ -1,5 +1,4 @@
 """The settings of training with parameter servers in 1.x."""
-from paddle._refuse import refuse
 
 
 class DistributeTranspilerConfig:
@@ -39,12 +38,14 @@ class DistributeTranspilerConfig:
         if self.mode != "pserver":
             raise ValueError(f"DistributeTranspilerConfig.mode is {self.mode!r}; with servers it is 'pserver'; for workers "
                              "alone use fleet.init(is_collective=True)")
-        if self.enable_dc_asgd:
-            raise refuse("DistributeTranspilerConfig.enable_dc_asgd", "sync_mode = True", "DC-ASGD is not built")
         mode = "sync"
         if not self.sync_mode:
             mode = "geo" if self.geo_sgd_mode else "half_async" if self.half_async else "async"
+        if self.enable_dc_asgd and mode not in ("async", "half_async"):
+            raise ValueError(f"DistributeTranspilerConfig.enable_dc_asgd compensates the delays of async workers, and the mode is "
+                             f"{mode}: set sync_mode = False, and geo_sgd_mode = False")
         method = self.split_method or "RoundRobin"
         return {"mode": mode, "k_steps": int(self.geo_sgd_need_push_nums) if mode == "geo" else 0,
-                "slice_var_up": bool(self.slice_var_up), "min_block_size": int(self.min_block_size),
+                "dc_asgd": bool(self.enable_dc_asgd), "slice_var_up": bool(self.slice_var_up),
+                "min_block_size": int(self.min_block_size),
                 "split_method": method if isinstance(method, str) else method.__name__}

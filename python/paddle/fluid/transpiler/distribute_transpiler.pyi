@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy
 
-from paddle._refuse import refuse as refuse
-
 class DistributeTranspilerConfig:
     slice_var_up: bool
     split_method: Any

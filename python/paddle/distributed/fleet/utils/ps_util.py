@@ -5,8 +5,8 @@ from paddle.distributed.fleet import api
 
 
 class DistributedInfer:
-    """A program whose lookups ask the servers for rows. In a job without servers every worker has all parameters: the
-    program is the one that was given."""
+    """A program whose lookups ask the servers for rows, or the tables that a process without servers keeps itself. Where
+    there are none the program is the one that was given."""
 
     def __init__(self, main_program=None, startup_program=None):
         self._main = main_program or _graph.default_main_program()
@@ -28,7 +28,7 @@ class DistributedInfer:
             io.load_persistables(exe, dirname, self._main)
 
     def get_dist_infer_program(self):
-        if api.server_num() == 0:
+        if api.server_num() == 0 and not api._own_tables():
             return self._main
         program = self._main.clone(for_test=True)
         native.fleet.look_up_on_servers(program.ir)

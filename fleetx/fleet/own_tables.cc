@@ -1,0 +1,63 @@
+#include "fleetx/fleet/own_tables.h"
+
+#include <algorithm>
+
+#include "fleetx/base/threads.h"
+#include "fleetx/ps/id_batch.h"
+#include "fleetx/ps/identity.h"
+#include "fleetx/ps/snapshot.h"
+
+namespace fleetx::fleet {
+
+OwnTables::OwnTables(ps::JobSpec job)
+    : job_((job.check(), std::move(job))), tables_(job_, 0, num_threads(), pool_) {}
+
+void OwnTables::save(const std::string& folder) {
+  const uint64_t number = ps::random_number();
+  ps::save_part(tables_, folder, number, 0);
+  ps::commit_snapshot(folder, number, 1);
+}
+
+void OwnTables::load(const std::string& folder) {
+  for (const auto& table : tables_.sparse()) table->drop([](auto, auto) { return false; });
+  ps::load_snapshot(tables_, folder, 0);
+}
+
+int OwnTables::table(std::string_view name) {
+  const auto it = std::ranges::find(job_.sparse, name, &ps::SparseSpec::name);
+  check_arg(it != job_.sparse.end(), "this process does not keep the table '", name,
+            "': the program was made by another minimize than the last one");
+  return static_cast<int>(it - job_.sparse.begin());
+}
+
+void OwnTables::pull_rows(std::span<const Lookup> lookups, bool make) {
+  for (const Lookup& l : lookups) {
+    const std::span ids(l.ids, static_cast<size_t>(l.count));
+    for (const int64_t id : ids)
+      check_arg(id >= 0, "table '", name_of(l.table), "': id ", id, " is negative");
+    table(l.table).pull({reinterpret_cast<const uint64_t*>(ids.data()), ids.size()}, l.rows,
+                        make ? ps::Absent::kMake : ps::Absent::kZero);
+  }
+}
+
+void OwnTables::push(std::span<const Gradient> dense, std::span<const RowGradient> rows) {
+  FLEETX_CHECK(dense.empty(), "parameters stay in the program");
+  for (const RowGradient& g : rows) {
+    const ps::IdBatch ids(std::span(g.ids, static_cast<size_t>(g.count)), 1);
+    const auto dim = static_cast<size_t>(table(g.table).dim());
+    std::vector<float> sums(ids.unique().size() * dim);
+    for (size_t i = 0; i < ids.places().size(); ++i)
+      for (size_t k = 0; k < dim; ++k)
+        sums[ids.places()[i] * dim + k] += g.values[i * dim + k] * g.scale;
+    table(g.table).push(ids.unique(), sums.data(), g.lr);
+  }
+}
+
+int OwnTables::parameter(std::string_view name) {
+  fail(Error::Kind::kInternal, str("parameter '", name, "' stays in the program"));
+}
+void OwnTables::pull(std::span<const Value> values) { FLEETX_CHECK(values.empty()); }
+void OwnTables::start_with(std::span<const Value> values) { FLEETX_CHECK(values.empty()); }
+void OwnTables::exchange(std::span<const Exchange> values) { FLEETX_CHECK(values.empty()); }
+
+}  // namespace fleetx::fleet

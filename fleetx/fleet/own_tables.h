@@ -1,0 +1,43 @@
+// The tables of a process that trains without servers: rows by id, made on first use, as a server
+// keeps them (ps/sparse_table.h), and no sockets.
+#pragma once
+
+#include <string>
+
+#include "fleetx/kernel/servers.h"
+#include "fleetx/ps/table_service.h"
+
+namespace fleetx::fleet {
+
+class OwnTables final : public kernel::Servers {
+ public:
+  explicit OwnTables(ps::JobSpec job);
+
+  const ps::JobSpec& job() const { return job_; }
+  // As those of ps::Client; what is loaded takes the place of all rows.
+  void save(const std::string& folder);
+  void load(const std::string& folder);
+  int64_t shrink(float threshold) { return tables_.shrink(threshold); }
+
+  int table(std::string_view name) override;
+  void pull_rows(std::span<const Lookup> lookups, bool make) override;
+  void push(std::span<const Gradient> dense, std::span<const RowGradient> rows) override;
+
+  // Parameters stay in the program.
+  int parameter(std::string_view name) override;
+  void pull(std::span<const Value> values) override;
+  void start_with(std::span<const Value> values) override;
+  void exchange(std::span<const Exchange> values) override;
+
+ private:
+  ps::SparseTable& table(int index) { return *tables_.sparse()[static_cast<size_t>(index)]; }
+  const std::string& name_of(int index) const {
+    return job_.sparse[static_cast<size_t>(index)].name;
+  }
+
+  const ps::JobSpec job_;
+  ps::PayloadPool pool_;
+  ps::TableService tables_;
+};
+
+}  // namespace fleetx::fleet
