@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -278,8 +279,21 @@ class Tls : public ::testing::Test {
     return TlsContext::from_files(file(who + ".pem"), file(who + ".key"), file(who + ".pem"));
   }
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
+  // What is made meanwhile has these certificates. Empty: none.
+  template <class Fn>
+  auto with_variables(const std::string& who, const Fn& fn) const {
+    struct Unset {
+      ~Unset() {
+        for (const char* name : kVariables) unsetenv(name);
+      }
+    } unset;
+    for (size_t i = 0; i < kVariables.size() && !who.empty(); ++i)
+      setenv(kVariables[i], file(who + (i == 1 ? ".key" : ".pem")).c_str(), 1);
+    return fn();
+  }
 
  private:
+  static constexpr std::array kVariables{"FLEETX_TLS_CERT", "FLEETX_TLS_KEY", "FLEETX_TLS_CA"};
   std::string folder_;
 };
 
@@ -328,11 +342,52 @@ TEST_F(Tls, VariablesSwitchItOn) {
   setenv("FLEETX_TLS_CERT", file("a.pem").c_str(), 1);
   expect_error(Error::Kind::kInvalidArgument, {"not set: FLEETX_TLS_KEY, FLEETX_TLS_CA"},
                [] { TlsContext::from_environment(); });
-  setenv("FLEETX_TLS_KEY", file("a.key").c_str(), 1);
-  setenv("FLEETX_TLS_CA", file("a.pem").c_str(), 1);
-  EXPECT_TRUE(run_ranks("hierarchical", "moves"));
-  for (const char* name : {"FLEETX_TLS_CERT", "FLEETX_TLS_KEY", "FLEETX_TLS_CA"}) unsetenv(name);
+  EXPECT_TRUE(with_variables("a", [] { return run_ranks("hierarchical", "moves"); }));
   EXPECT_EQ(TlsContext::from_environment(), nullptr);
+}
+
+// Who connects to a store, with which certificates each; empty: none.
+struct StoreWithTls : Tls {
+  std::unique_ptr<StoreServer> serve(const std::string& who) const {
+    return with_variables(who, [] {
+      return std::make_unique<StoreServer>(StoreServer::Options{.secret = "secret"});
+    });
+  }
+  std::unique_ptr<StoreClient> connect(const StoreServer& server, const std::string& who,
+                                       const std::string& secret = "secret") const {
+    return with_variables(who, [&] {
+      return std::make_unique<StoreClient>(StoreOptions{
+          .server = server.endpoint(), .secret = secret, .timeout = Milliseconds(2'000)});
+    });
+  }
+};
+
+// Long values fill the buffers of both directions while other threads send and wait.
+TEST_F(StoreWithTls, ValuesArrive) {
+  const auto server = serve("a");
+  const auto one = connect(*server, "a"), other = connect(*server, "a");
+  const std::string large(size_t{10} << 20, 'x');
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      StoreClient& store = i % 2 == 0 ? *one : *other;
+      for (int round = 0; round < 3; ++round) EXPECT_EQ(store.gather("all", i, 4, str(i))[3], "3");
+      store.set(str("large/", i), large);
+      EXPECT_TRUE(store.get(str("large/", (i + 1) % 4)) == large);
+    });
+  for (std::thread& t : threads) t.join();
+  one->abort({3, "there", 1, "has failed", false});
+  expect_error(Error::Kind::kComm, {"rank 3", "has failed"}, [&] { other->get("never"); });
+}
+
+TEST_F(StoreWithTls, StrangersAreRefused) {
+  const auto encrypted = serve("a"), plain = serve("");
+  expect_error(Error::Kind::kComm, {"FLEETX_TLS_CERT"}, [&] { connect(*encrypted, "b"); });
+  expect_error(Error::Kind::kComm, {"FLEETX_TLS_CERT"}, [&] { connect(*plain, "a"); });
+  // Each side waits for the other to begin.
+  expect_error(Error::Kind::kTimeout, {"FLEETX_TLS_CERT"}, [&] { connect(*encrypted, ""); });
+  expect_error(Error::Kind::kComm, {"secret"}, [&] { connect(*encrypted, "a", "another"); });
+  EXPECT_NO_THROW(connect(*encrypted, "a"));
 }
 
 // Whatever comes from a stranger, the ranks go on.
