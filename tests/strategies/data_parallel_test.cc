@@ -71,10 +71,14 @@ void append_updates(ir::Program& main) {
 // A start-up program that makes the state of kText.
 constexpr const char* kStartup = R"(program
 param w1 : f32[4,3]
+param w2 : f32[3,1]
+state w1_moment : f32[4,3]
 state counts : f32[2] per_rank(dp, sum)
 
 forward:
-w1 = fill() {shape=[4,3]}
+w1 = fill() {shape=[4,3], value=0.1}
+w2 = fill() {shape=[3,1], value=0.5}
+w1_moment = fill() {shape=[4,3]}
 counts = fill() {shape=[2]}
 )";
 
@@ -99,12 +103,15 @@ TEST(DataParallel, ProgramText) {
   EXPECT_EQ(lines_of(main, ir::Role::kUpdate),
             (std::vector<std::string>{"[w2] = sgd([w2], [dw2], lr, _)",
                                       "[w1] = sgd([w1], [dw1], lr, _)"}));
-  // The weight of a worker is made anew at every start, and counts stay those of their rank.
+  // The weight of a worker is made anew at every start, counts stay those of their rank, and zeros
+  // are zeros everywhere.
   EXPECT_TRUE(main.var("@worker_weight@").placement.is_transient());
   EXPECT_EQ(lines_of(startup, ir::Role::kForward),
-            (std::vector<std::string>{"w1 = fill() {shape=[4,3]}", "counts = fill() {shape=[2]}",
-                                      R"("@worker_weight@" = fill() {shape=[1], value=1.0})",
-                                      R"([w1] = broadcast([w1]) {group="dp"})"}));
+            (std::vector<std::string>{
+                "w1 = fill() {shape=[4,3], value=0.1}", "w2 = fill() {shape=[3,1], value=0.5}",
+                "w1_moment = fill() {shape=[4,3]}", "counts = fill() {shape=[2]}",
+                R"("@worker_weight@" = fill() {shape=[1], value=1.0})",
+                R"([w1, w2] = broadcast([w1, w2]) {group="dp"})"}));
 }
 
 TEST(DataParallel, TheProgramOfAllWorkersIsTheSame) {
@@ -225,19 +232,24 @@ ir::Var perceptron(ir::Builder& b) {
   return nn::mean(nn::softmax_cross_entropy(logits, b.data("y", i64, {-1, 1})));
 }
 
-ir::Var sparse_table(ir::Builder& b) {
+// Rows of a table of `kRows`, with a sparse or a dense gradient, plus the data.
+template <int64_t kRows, bool kSparse>
+ir::Var looked_up(ir::Builder& b) {
   const ir::Var ids = nn::cast(b.data("y", i64, {-1, 1}), i64);
-  ir::Var h = nn::embedding(ids, {.rows = 5, .dim = 12, .sparse = true});
-  h = nn::add(nn::reshape(h, {-1, 12}), b.data("x", f32, {-1, 12}));
-  return nn::mean(nn::square(nn::fc(h, {.size = 3, .act = "tanh"})));
+  const ir::Var h =
+      nn::embedding(ids, {.rows = kRows, .dim = 12, .sparse = kSparse, .name = "table"});
+  return nn::add(nn::reshape(h, {-1, 12}), b.data("x", f32, {-1, 12}));
+}
+
+template <int64_t kRows, bool kSparse>
+ir::Var table(ir::Builder& b) {
+  return nn::mean(nn::square(nn::fc(looked_up<kRows, kSparse>(b), {.size = 3, .act = "tanh"})));
 }
 
 // The table is looked up, and is the weight of the output.
+template <int64_t kRows, bool kSparse>
 ir::Var tied_table(ir::Builder& b) {
-  const ir::Var ids = nn::cast(b.data("y", i64, {-1, 1}), i64);
-  ir::Var h = nn::embedding(ids, {.rows = 5, .dim = 12, .sparse = true, .name = "table"});
-  h = nn::add(nn::reshape(h, {-1, 12}), b.data("x", f32, {-1, 12}));
-  h = nn::fc(h, {.size = 12, .act = "tanh"});
+  const ir::Var h = nn::fc(looked_up<kRows, kSparse>(b), {.size = 12, .act = "tanh"});
   const ir::Var logits = nn::matmul(h, b.var("table.w_0"), {.transpose_y = true});
   return nn::mean(nn::softmax_cross_entropy(logits, b.var("y")));
 }
@@ -259,14 +271,16 @@ std::vector<std::string> parts_of_table(const ir::Program& main) {
   return out;
 }
 
+std::vector<std::string> parts_of_table(Network network, int workers) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  optim::Sgd sgd({.lr = 0.2});
+  minimize_for_worker(network(b), sgd, {{"data_parallel", {{"fuse", false}}}}, 0, workers);
+  return parts_of_table(main);
+}
+
 TEST(DataParallel, ATiedTablesDensePartLeavesEarly) {
-  const auto parts = [](int workers) {
-    ir::Program main, startup;
-    ir::Builder b(main, startup);
-    optim::Sgd sgd({.lr = 0.2});
-    minimize_for_worker(tied_table(b), sgd, {{"data_parallel", {{"fuse", false}}}}, 0, workers);
-    return parts_of_table(main);
-  };
+  const auto parts = [](int workers) { return parts_of_table(tied_table<5, true>, workers); };
   using Texts = std::vector<std::string>;
   EXPECT_EQ(parts(2),
             (Texts{"matmul table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
@@ -281,6 +295,29 @@ TEST(DataParallel, ATiedTablesDensePartLeavesEarly) {
                              "sum table.w_0@GRAD table.w_0@GRAD_0 table.w_0@GRAD_sum_0",
                              "all_reduce_start table.w_0@GRAD_sum_0 table.w_0@GRAD_sum_0",
                              "all_reduce_wait table.w_0@GRAD_sum_0 table.w_0@GRAD_sum_0"}));
+}
+
+TEST(DataParallel, RowsOfALargeTableTravelInsteadOfItsGradient) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(parts_of_table(table<300, false>, 2),
+            (Texts{"embedding_grad table.w_0@GRAD@ROWS",
+                   "all_gather_rows_start table.w_0@GRAD@ROWS table.w_0@GRAD@ROWS@ALL",
+                   "fill table.w_0@GRAD@ZEROS",
+                   "all_gather_rows_wait table.w_0@GRAD@ROWS@ALL table.w_0@GRAD@ROWS "
+                   "table.w_0@GRAD@ROWS@ALL",
+                   "sum table.w_0@GRAD@ZEROS table.w_0@GRAD@ROWS@ALL table.w_0@GRAD"}));
+  EXPECT_EQ(parts_of_table(tied_table<300, false>, 2),
+            (Texts{"matmul table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
+                   "embedding_grad table.w_0@GRAD_0@ROWS",
+                   "all_gather_rows_start table.w_0@GRAD_0@ROWS table.w_0@GRAD_0@ROWS@ALL",
+                   "all_reduce_wait table.w_0@GRAD table.w_0@GRAD",
+                   "all_gather_rows_wait table.w_0@GRAD_0@ROWS@ALL table.w_0@GRAD_0@ROWS "
+                   "table.w_0@GRAD_0@ROWS@ALL",
+                   "sum table.w_0@GRAD table.w_0@GRAD_0@ROWS@ALL table.w_0@GRAD_sum_0"}));
+  // Ten workers may look up more rows than there are.
+  EXPECT_EQ(parts_of_table(table<300, false>, 10),
+            (Texts{"embedding_grad table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
+                   "all_reduce_wait table.w_0@GRAD table.w_0@GRAD"}));
 }
 
 // w + h passes one gradient to both.
@@ -329,9 +366,14 @@ TEST(DataParallel, NWorkersAreOneWorker) {
 }
 
 TEST(DataParallel, SparseGradientsToo) {
-  for (const Network network : {sparse_table, tied_table})
+  for (const Network network : {table<5, true>, tied_table<5, true>, table<300, false>,
+                                tied_table<300, false>})
     expect_like_one_worker(network, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
                            1e-6);
+  // Rows that nobody looks up are moved by what momentum has kept.
+  expect_like_one_worker(table<300, false>,
+                         std::make_shared<optim::Momentum>(optim::MomentumOptions{.lr = 0.05}),
+                         1e-6);
 }
 
 TEST(DataParallel, FusedOrNotIsTheSameBits) {
