@@ -28,15 +28,15 @@
 //                                               rows@ALL = all_gather_rows_wait(rows@ALL, t2, rows)
 //                                               dt = sum([dense, rows@ALL])
 //
-// A table whose lookups have dense gradients is no exception: lookup_rows.h makes rows of them where
-// that is less.
+// A table whose lookups have dense gradients is no exception: lookup_rows.h makes rows of them
+// where that is less.
 //
-// Startup ends with the values of worker 0 for everybody (zeros need not travel). Random ops draw for this worker's part of
-// the batch. Backward begins with the worker's weight (see data_parallel.h) instead of 1: dloss =
-// assign(@worker_weight@). State that follows from a worker's own batch (statistics of batch norms,
-// counts of metrics) becomes per rank. Parameters that are not replicated along dp are left alone,
-// and so are gradients that are the same on all workers already, because another strategy has seen
-// to it.
+// Startup ends with the values of worker 0 for everybody (zeros need not travel). Random ops draw
+// for this worker's part of the batch. Backward begins with the worker's weight (see
+// data_parallel.h) instead of 1: dloss = assign(@worker_weight@). State that follows from a
+// worker's own batch (statistics of batch norms, counts of metrics) becomes per rank. Parameters
+// that are not replicated along dp are left alone, and so are gradients that are the same on all
+// workers already, because another strategy has seen to it.
 //
 // average=false: localsgd averages parameters instead. Only gradients of tables that the user calls
 // distributed are still averaged, so that these stay the same on all workers.
@@ -120,7 +120,8 @@ class DataParallel final : public Strategy {
         const Names& parts = sums.back().inputs.front().second;
         gradient = parts.front();
         sparse.insert(sparse.end(), parts.begin() + 1, parts.end());
-        if (ir::Uniform(main, kDataAxis).holds(gradient)) continue;  // zeros, to which rows are added
+        if (ir::Uniform(main, kDataAxis).holds(gradient))
+          continue;  // zeros, to which rows are added
       }
       const ir::TensorType& type = main.var(gradient).type;
       dense.push_back({gradient, p.name,

@@ -315,9 +315,10 @@ TEST(DataParallel, RowsOfALargeTableTravelInsteadOfItsGradient) {
                    "table.w_0@GRAD_0@ROWS@ALL",
                    "sum table.w_0@GRAD table.w_0@GRAD_0@ROWS@ALL table.w_0@GRAD_sum_0"}));
   // Ten workers may look up more rows than there are.
-  EXPECT_EQ(parts_of_table(table<300, false>, 10),
-            (Texts{"embedding_grad table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
-                   "all_reduce_wait table.w_0@GRAD table.w_0@GRAD"}));
+  EXPECT_EQ(
+      parts_of_table(table<300, false>, 10),
+      (Texts{"embedding_grad table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
+             "all_reduce_wait table.w_0@GRAD table.w_0@GRAD"}));
 }
 
 // w + h passes one gradient to both.
@@ -366,8 +367,8 @@ TEST(DataParallel, NWorkersAreOneWorker) {
 }
 
 TEST(DataParallel, SparseGradientsToo) {
-  for (const Network network : {table<5, true>, tied_table<5, true>, table<300, false>,
-                                tied_table<300, false>})
+  for (const Network network :
+       {table<5, true>, tied_table<5, true>, table<300, false>, tied_table<300, false>})
     expect_like_one_worker(network, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
                            1e-6);
   // Rows that nobody looks up are moved by what momentum has kept.
