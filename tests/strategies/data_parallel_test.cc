@@ -8,6 +8,7 @@
 #include "fleetx/models/resnet.h"
 #include "fleetx/nn/nn.h"
 #include "fleetx/optim/optimizer.h"
+#include "fleetx/passes/pass.h"
 #include "fleetx/strategies/buckets.h"
 #include "tests/strategies/parallel_training.h"
 
@@ -191,6 +192,24 @@ TEST(DataParallel, ResNet50sGradientsBecomeFiveCalls) {
   }
   EXPECT_EQ(gradients, 161u);
   EXPECT_EQ(calls, 5u);
+}
+
+// As the program is planned: what has arrived is applied while later buckets travel.
+TEST(DataParallel, UpdatesDoNotWaitForLaterBuckets) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  ir::Var h = b.data("x", f32, {8, 1100});
+  for (int layer = 0; layer < 3; ++layer) h = nn::fc(h, {.size = 1100, .act = "tanh"});
+  optim::Momentum momentum({.lr = 0.1});
+  minimize_for_worker(nn::mean(h), momentum, {{"data_parallel", {{"fuse_size_in_MB", 4}}}}, 0, 2);
+  passes::run_local_passes(main, {});
+  std::vector<std::string> order;
+  for (const ir::Op& op : main.ops())
+    if (op.type() == "all_reduce_wait" || op.type() == "momentum") order.push_back(op.type());
+  // A sweep takes 4 MB, so that the last bias is left for one of its own.
+  EXPECT_EQ(order,
+            (std::vector<std::string>{"all_reduce_wait", "momentum", "all_reduce_wait", "momentum",
+                                      "all_reduce_wait", "momentum", "momentum"}));
 }
 
 TEST(Buckets, KeepLayersTogetherAndTypesApart) {
