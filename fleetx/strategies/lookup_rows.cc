@@ -9,24 +9,13 @@ namespace {
 using ir::Names;
 using Position = ir::Rewriter::Position;
 
-// Of a step and worker; -1: not even about.
-int64_t expected_rows(const Shape& ids) {
-  constexpr int64_t kExamples = 32;
-  int64_t rows = 1;
-  for (int i = 0; i < ids.rank(); ++i) {
-    if (ids[i] < 0 && i > 0) return -1;
-    rows *= ids[i] < 0 ? kExamples : ids[i];
-  }
-  return rows;
-}
-
 // Whether the op makes a dense gradient that can be rows instead.
 bool can_be_rows(const ir::Program& main, const ir::Op& op, int ranks) {
   if (op.type() != "embedding_grad" || !op.guard.empty()) return false;
   const ir::TensorType& table = main.var(op.out("dw").front()).type;
   if (table.kind != ir::VarKind::kDense || table.dtype != DType::kF32) return false;
-  const int64_t rows = expected_rows(main.var(op.in("ids").front()).type.shape);
-  return rows >= 0 && rows * ranks <= table.shape[0];
+  const Shape& ids = main.var(op.in("ids").front()).type.shape;
+  return ids.known() && ids.numel() * ranks <= table.shape[0];
 }
 
 // Makes the lookup's gradient sparse, under a name of its own.

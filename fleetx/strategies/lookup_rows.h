@@ -17,7 +17,8 @@ namespace fleetx::strategies {
 //   lookup = embedding_grad(ids, dout)      rows = embedding_grad(ids, dout) {sparse=true}
 //   dt = sum([dense, lookup])               dt = sum([dense, rows])
 //
-// The value is the same. A batch of any size is taken for one of 32 examples.
+// The value is the same. A program that leaves the batch open is left alone: rows travel only where
+// all workers have room for equally many (all_gather_rows).
 void lookups_to_rows(ir::Rewriter& rw, const std::string& gradient, int ranks);
 
 }  // namespace fleetx::strategies

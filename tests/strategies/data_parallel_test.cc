@@ -251,29 +251,28 @@ ir::Var perceptron(ir::Builder& b) {
   return nn::mean(nn::softmax_cross_entropy(logits, b.data("y", i64, {-1, 1})));
 }
 
-// Rows of a table of `kRows`, with a sparse or a dense gradient, plus the data.
-template <int64_t kRows, bool kSparse>
-ir::Var looked_up(ir::Builder& b) {
-  const ir::Var ids = nn::cast(b.data("y", i64, {-1, 1}), i64);
-  const ir::Var h =
-      nn::embedding(ids, {.rows = kRows, .dim = 12, .sparse = kSparse, .name = "table"});
-  return nn::add(nn::reshape(h, {-1, 12}), b.data("x", f32, {-1, 12}));
-}
+using Network = std::function<ir::Var(ir::Builder&)>;
 
-template <int64_t kRows, bool kSparse>
-ir::Var table(ir::Builder& b) {
-  return nn::mean(nn::square(nn::fc(looked_up<kRows, kSparse>(b), {.size = 3, .act = "tanh"})));
-}
+// A table that is looked up, and if tied is the weight of the output, too.
+struct Table {
+  int64_t rows = 5;
+  bool sparse = true;
+  bool tied = false;
+  int64_t batch = -1;  // of a worker
+};
 
-// The table is looked up, and is the weight of the output.
-template <int64_t kRows, bool kSparse>
-ir::Var tied_table(ir::Builder& b) {
-  const ir::Var h = nn::fc(looked_up<kRows, kSparse>(b), {.size = 12, .act = "tanh"});
-  const ir::Var logits = nn::matmul(h, b.var("table.w_0"), {.transpose_y = true});
-  return nn::mean(nn::softmax_cross_entropy(logits, b.var("y")));
+Network with(const Table& t) {
+  return [t](ir::Builder& b) {
+    const ir::Var ids = nn::cast(b.data("y", i64, {t.batch, 1}), i64);
+    ir::Var h =
+        nn::embedding(ids, {.rows = t.rows, .dim = 12, .sparse = t.sparse, .name = "table"});
+    h = nn::add(nn::reshape(h, {t.batch, 12}), b.data("x", f32, {t.batch, 12}));
+    h = nn::fc(h, {.size = t.tied ? 12 : 3, .act = "tanh"});
+    if (!t.tied) return nn::mean(nn::square(h));
+    const ir::Var logits = nn::matmul(h, b.var("table.w_0"), {.transpose_y = true});
+    return nn::mean(nn::softmax_cross_entropy(logits, b.var("y")));
+  };
 }
-
-using Network = ir::Var (*)(ir::Builder&);
 
 // Types of the ops that work on the gradients of the table, and their variables.
 std::vector<std::string> parts_of_table(const ir::Program& main) {
@@ -290,7 +289,7 @@ std::vector<std::string> parts_of_table(const ir::Program& main) {
   return out;
 }
 
-std::vector<std::string> parts_of_table(Network network, int workers) {
+std::vector<std::string> parts_of_table(const Network& network, int workers) {
   ir::Program main, startup;
   ir::Builder b(main, startup);
   optim::Sgd sgd({.lr = 0.2});
@@ -299,7 +298,7 @@ std::vector<std::string> parts_of_table(Network network, int workers) {
 }
 
 TEST(DataParallel, ATiedTablesDensePartLeavesEarly) {
-  const auto parts = [](int workers) { return parts_of_table(tied_table<5, true>, workers); };
+  const auto parts = [](int workers) { return parts_of_table(with({.tied = true}), workers); };
   using Texts = std::vector<std::string>;
   EXPECT_EQ(parts(2),
             (Texts{"matmul table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
@@ -318,14 +317,14 @@ TEST(DataParallel, ATiedTablesDensePartLeavesEarly) {
 
 TEST(DataParallel, RowsOfALargeTableTravelInsteadOfItsGradient) {
   using Texts = std::vector<std::string>;
-  EXPECT_EQ(parts_of_table(table<300, false>, 2),
+  EXPECT_EQ(parts_of_table(with({.rows = 300, .sparse = false, .batch = 12}), 2),
             (Texts{"embedding_grad table.w_0@GRAD@ROWS",
                    "all_gather_rows_start table.w_0@GRAD@ROWS table.w_0@GRAD@ROWS@ALL",
                    "fill table.w_0@GRAD@ZEROS",
                    "all_gather_rows_wait table.w_0@GRAD@ROWS@ALL table.w_0@GRAD@ROWS "
                    "table.w_0@GRAD@ROWS@ALL",
                    "sum table.w_0@GRAD@ZEROS table.w_0@GRAD@ROWS@ALL table.w_0@GRAD"}));
-  EXPECT_EQ(parts_of_table(tied_table<300, false>, 2),
+  EXPECT_EQ(parts_of_table(with({.rows = 300, .sparse = false, .tied = true, .batch = 12}), 2),
             (Texts{"matmul table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
                    "embedding_grad table.w_0@GRAD_0@ROWS",
                    "all_gather_rows_start table.w_0@GRAD_0@ROWS table.w_0@GRAD_0@ROWS@ALL",
@@ -333,11 +332,12 @@ TEST(DataParallel, RowsOfALargeTableTravelInsteadOfItsGradient) {
                    "all_gather_rows_wait table.w_0@GRAD_0@ROWS@ALL table.w_0@GRAD_0@ROWS "
                    "table.w_0@GRAD_0@ROWS@ALL",
                    "sum table.w_0@GRAD table.w_0@GRAD_0@ROWS@ALL table.w_0@GRAD_sum_0"}));
-  // Ten workers may look up more rows than there are.
-  EXPECT_EQ(
-      parts_of_table(table<300, false>, 10),
-      (Texts{"embedding_grad table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
-             "all_reduce_wait table.w_0@GRAD table.w_0@GRAD"}));
+  // 30 workers look up more rows than there are; an open batch may differ between workers.
+  const Texts whole{"embedding_grad table.w_0@GRAD",
+                    "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
+                    "all_reduce_wait table.w_0@GRAD table.w_0@GRAD"};
+  EXPECT_EQ(parts_of_table(with({.rows = 300, .sparse = false, .batch = 12}), 30), whole);
+  EXPECT_EQ(parts_of_table(with({.rows = 300, .sparse = false}), 2), whole);
 }
 
 // w + h passes one gradient to both.
@@ -362,38 +362,44 @@ TEST(DataParallel, AGradientIsReducedWhenNobodyReadsTheOwnOneAnyMore) {
   EXPECT_GT(calls, 0u);
 }
 
-void expect_like_one_worker(Network network, const std::shared_ptr<optim::Optimizer>& optimizer,
-                            double tolerance) {
-  const Training one = testing::train(network, *optimizer, {.workers = 1});
+void expect_like_one_worker(const std::function<Network(int workers)>& network_of,
+                            const std::shared_ptr<optim::Optimizer>& optimizer, double tolerance) {
+  const Training one = testing::train(network_of(1), *optimizer, {.workers = 1});
   ASSERT_LT(one.losses.back(), one.losses.front());
   for (const int workers : {2, 4}) {
-    const Training many = testing::train(network, *optimizer,
+    const Training many = testing::train(network_of(workers), *optimizer,
                                          {.workers = workers, .strategies = {{"data_parallel"}}});
     testing::expect_equal(many, one, tolerance, str(workers, " workers"));
   }
 }
 
 TEST(DataParallel, NWorkersAreOneWorker) {
-  expect_like_one_worker(perceptron, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
+  const auto perceptrons = [](int) { return perceptron; };
+  expect_like_one_worker(perceptrons, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
                          1e-6);
   expect_like_one_worker(
-      perceptron, std::make_shared<optim::Momentum>(optim::MomentumOptions{.lr = 0.05, .l2 = 1e-3}),
-      1e-6);
-  expect_like_one_worker(perceptron,
+      perceptrons,
+      std::make_shared<optim::Momentum>(optim::MomentumOptions{.lr = 0.05, .l2 = 1e-3}), 1e-6);
+  expect_like_one_worker(perceptrons,
                          std::make_shared<optim::Momentum>(optim::MomentumOptions{
                              .lr = 0.05, .clip = optim::clip_by_global_norm(0.1)}),
                          1e-6);
 }
 
 TEST(DataParallel, SparseGradientsToo) {
-  for (const Network network :
-       {table<5, true>, tied_table<5, true>, table<300, false>, tied_table<300, false>})
-    expect_like_one_worker(network, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
-                           1e-6);
-  // Rows that nobody looks up are moved by what momentum has kept.
-  expect_like_one_worker(table<300, false>,
-                         std::make_shared<optim::Momentum>(optim::MomentumOptions{.lr = 0.05}),
-                         1e-6);
+  const auto sgd = std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2});
+  const int64_t batch = testing::TrainOptions().batch;
+  for (const bool tied : {false, true}) {
+    const auto rows = [&](int) { return with({.tied = tied}); };
+    const auto large = [&](int workers) {
+      return with({.rows = 300, .sparse = false, .tied = tied, .batch = batch / workers});
+    };
+    expect_like_one_worker(rows, sgd, 1e-6);
+    expect_like_one_worker(large, sgd, 1e-6);
+    // Rows that nobody looks up are moved by what momentum has kept.
+    expect_like_one_worker(
+        large, std::make_shared<optim::Momentum>(optim::MomentumOptions{.lr = 0.05}), 1e-6);
+  }
 }
 
 TEST(DataParallel, FusedOrNotIsTheSameBits) {
