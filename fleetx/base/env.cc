@@ -33,6 +33,8 @@ constexpr std::array kKnown{
           "MiB that the plans of an executor may take (default: a tenth of the memory)"},
     Known{"FLEETX_COMM_TIMEOUT", "seconds a collective may take before it fails (default: 300)"},
     Known{"FLEETX_COMM_INTERFACE", "address or interface for traffic between hosts"},
+    Known{"FLEETX_MPI_COLLECTIVES",
+          "1: under mpirun, MPI's own collectives, which reduce in an order of their own"},
     Known{"FLEETX_TLS_CERT",
           "certificate (PEM) of this host: encrypts the traffic between hosts, with the two below"},
     Known{"FLEETX_TLS_KEY", "private key (PEM) of that certificate"},

@@ -17,6 +17,7 @@
 #include "fleetx/comm/interruptible_wait.h"
 #include "fleetx/comm/store.h"
 #include "fleetx/comm/store_wire.h"
+#include "fleetx/comm/tcp_tls.h"
 
 namespace fleetx::comm {
 namespace {
@@ -31,16 +32,6 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "this machine";
 }
 
-// Blocks for the next message, before the receive thread runs.
-Message receive(int fd, wire::Reader& reader, Deadline deadline) {
-  for (;;) {
-    if (auto message = reader.next()) return *message;
-    char byte = 0;
-    receive_all(fd, &byte, 1, deadline);
-    reader.feed({&byte, 1});
-  }
-}
-
 }  // namespace
 
 class StoreClient::Impl {
@@ -49,12 +40,21 @@ class StoreClient::Impl {
     check_arg(!options_.secret.empty(), "store: the job's secret is empty");
     if (options_.host.empty()) options_.host = host_name();
     const Deadline deadline = after(options_.timeout);
-    socket_ = connect_to(options_.server, deadline);
+    Fd socket = connect_to(options_.server, deadline);
+    channel_ = Channel::over(std::move(socket), tls_.get(), false);
+    tune(channel_->fd());
+    const auto refused = [&](Error::Kind kind, std::string_view why) {
+      fail(kind, str("store at ", to_string(options_.server),
+                     ": authentication failed (is the job's secret right, and is FLEETX_TLS_CERT "
+                     "set on all hosts or on none?): ",
+                     why));
+    };
     try {
       authenticate(deadline);
+    } catch (const ConnectionLost& e) {
+      refused(Error::Kind::kComm, str("it ", e.what()));
     } catch (const Error& e) {
-      fail(e.kind(), str("store at ", to_string(options_.server),
-                         ": authentication failed (is the job's secret right?): ", e.what()));
+      refused(e.kind(), e.what());
     }
     wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     thread_ = std::thread([this] { receive_loop(); });
@@ -67,7 +67,7 @@ class StoreClient::Impl {
     }
     stop_ = true;
     const uint64_t one = 1;
-    if (write(wake_.get(), &one, sizeof one) < 0) shutdown(socket_.get(), SHUT_RDWR);
+    if (write(wake_.get(), &one, sizeof one) < 0) shutdown(channel_->fd(), SHUT_RDWR);
     thread_.join();
   }
 
@@ -132,12 +132,41 @@ class StoreClient::Impl {
 
  private:
   void authenticate(Deadline deadline) {
-    wire::Reader reader;
     comm::authenticate(
         {.number = options_.rank, .count = getpid(), .key = options_.host}, options_.secret,
-        [&] { return options_.job; },
-        [&](const Message& m) { send_all(socket_.get(), wire::encode(m), deadline); },
-        [&] { return receive(socket_.get(), reader, deadline); });
+        [&] { return options_.job + channel_->binding(); },
+        [&](const Message& m) { write_all(*channel_, wire::encode(m), deadline, check_interrupt); },
+        [&] {
+          for (std::string bytes;;) {
+            if (auto message = reader_.next()) return *message;
+            read_some(*channel_, bytes, wire::kMaxBytesBeforeProof, deadline, check_interrupt);
+            reader_.feed(bytes);
+          }
+        });
+    reader_.set_max_bytes(wire::kMaxBytes);
+  }
+
+  // One thread at a time sends; the one that receives has its turn in between.
+  void send(const Message& m, Deadline deadline) {
+    const std::string bytes = wire::encode(m);
+    const std::scoped_lock lock(sending_);
+    try {
+      for (std::string_view rest = bytes; !rest.empty();) {
+        const iovec part{const_cast<char*>(rest.data()), rest.size()};
+        const size_t n = with_channel([&](Channel& channel) { return channel.write({&part, 1}); });
+        rest.remove_prefix(n);
+        if (n == 0) wait_until_ready(channel_->fd(), POLLOUT, deadline, check_interrupt);
+      }
+    } catch (const ConnectionLost& e) {
+      fail(Error::Kind::kComm, str("the store ", e.what()));
+    }
+  }
+
+  // TLS keeps one state for both directions.
+  template <class Fn>
+  size_t with_channel(const Fn& fn) {
+    const std::scoped_lock lock(channel_mutex_);
+    return fn(*channel_);
   }
 
   uint32_t submit(Message m, Deadline deadline) {
@@ -146,8 +175,7 @@ class StoreClient::Impl {
       m.id = ++last_id_;
       expected_.insert(m.id);
     }
-    std::scoped_lock lock(sending_);
-    send_all(socket_.get(), wire::encode(m), deadline);
+    send(m, deadline);
     return m.id;
   }
 
@@ -173,32 +201,37 @@ class StoreClient::Impl {
   void notify(Kind kind, const Failure& f) {
     const Message m{.kind = kind, .number = f.rank, .count = f.pid, .key = f.host, .value = f.what};
     try {
-      std::scoped_lock lock(sending_);
-      send_all(socket_.get(), wire::encode(m), after(kReplyTimeout));
+      send(m, after(kReplyTimeout));
     } catch (const Error&) {  // the receive thread sees that the store is gone
     }
   }
 
   void receive_loop() {
-    wire::Reader reader(wire::kMaxBytes);
     try {
-      while (!stop_) {
-        pollfd fds[] = {{socket_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+      for (;;) {
+        while (auto m = reader_.next()) handle(*m);  // also what came with the welcome
+        pollfd fds[] = {{channel_->fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
         if (poll(fds, 2, -1) < 0 && errno != EINTR) break;
         if (stop_) return;
-        char buffer[65536];
-        const ssize_t n = recv(socket_.get(), buffer, sizeof buffer, 0);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-        if (n <= 0) break;
-        reader.feed({buffer, static_cast<size_t>(n)});
-        while (auto m = reader.next()) handle(*m);
+        receive();
       }
+    } catch (const ConnectionLost&) {
     } catch (const Error&) {  // a damaged stream is treated as a lost connection
     }
     set_failure(
         {-1, options_.server.host, 0,
          str("is gone: the connection to the store at ", to_string(options_.server), " ended"),
          false});
+  }
+
+  // Takes what has come, to the last byte: poll() does not see what is decrypted already.
+  void receive() {
+    char buffer[65536];
+    const iovec part{buffer, sizeof buffer};
+    for (size_t n = sizeof buffer; n == sizeof buffer;) {
+      n = with_channel([&](Channel& channel) { return channel.read({&part, 1}); });
+      reader_.feed({buffer, n});
+    }
   }
 
   void handle(const Message& m) {
@@ -224,7 +257,11 @@ class StoreClient::Impl {
   }
 
   StoreOptions options_;
-  Fd socket_, wake_;
+  const std::shared_ptr<const TlsContext> tls_ = TlsContext::from_environment();
+  std::unique_ptr<Channel> channel_;
+  std::mutex channel_mutex_;
+  wire::Reader reader_;
+  Fd wake_;
   std::atomic<bool> stop_ = false, failed_ = false;
 
   mutable std::mutex mutex_;

@@ -19,6 +19,7 @@
 #include "fleetx/comm/authenticate.h"
 #include "fleetx/comm/store.h"
 #include "fleetx/comm/store_wire.h"
+#include "fleetx/comm/tcp_tls.h"
 
 namespace fleetx::comm {
 namespace {
@@ -35,7 +36,7 @@ constexpr int kMaxLoggedRejections = 10;
 constexpr uint64_t kListener = 0, kWake = 1, kFirstConnection = 2;
 
 struct Connection {
-  Fd fd;
+  std::unique_ptr<Channel> channel;
   wire::Reader reader;
   Challenge challenge;
   std::string out;
@@ -154,11 +155,11 @@ class StoreServer::Impl {
       Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!fd) return;
       if (connections_.size() >= options_.max_connections) continue;
-      tune(fd.get());
       const uint64_t id = next_id_++;
       watch(fd.get(), id, EPOLL_CTL_ADD, EPOLLIN);
       Connection& c = connections_[id];
-      c.fd = std::move(fd);
+      c.channel = Channel::over(std::move(fd), tls_.get(), true);
+      tune(c.channel->fd());
       unauthenticated_.insert(id);
       send(id, c.challenge.message());
     }
@@ -192,21 +193,23 @@ class StoreServer::Impl {
   void receive(uint64_t id) {
     Connection& c = connections_.at(id);
     char buffer[65536];
-    const ssize_t n = recv(c.fd.get(), buffer, sizeof buffer, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n <= 0) {
-      closing_.insert(id);
-      return;
-    }
+    const iovec part{buffer, sizeof buffer};
     try {
-      c.reader.feed({buffer, static_cast<size_t>(n)});
-      while (auto message = c.reader.next()) {
-        if (closing_.count(id)) return;
-        if (c.authenticated)
-          handle(id, *message);
-        else
-          check_proof(id, *message);
-      }
+      size_t n = 0;
+      do {
+        n = c.channel->read({&part, 1});
+        c.reader.feed({buffer, n});
+        while (auto message = c.reader.next()) {
+          if (closing_.count(id)) return;
+          if (c.authenticated)
+            handle(id, *message);
+          else
+            check_proof(id, *message);
+        }
+      } while (n > 0 && c.channel->has_decrypted());  // of which epoll does not know
+      if (!c.authenticated) flush(id);                // the challenge, once TLS has shaken hands
+    } catch (const ConnectionLost&) {
+      closing_.insert(id);
     } catch (const Error& e) {
       // Anyone can connect: limit what such clients add to the log.
       if (c.authenticated || ++rejections_ <= kMaxLoggedRejections)
@@ -218,7 +221,8 @@ class StoreServer::Impl {
 
   void check_proof(uint64_t id, const Message& m) {
     Connection& c = connections_.at(id);
-    const Message welcome = c.challenge.check(m, options_.secret, options_.job);
+    const Message welcome =
+        c.challenge.check(m, options_.secret, options_.job + c.channel->binding());
     c.authenticated = true;
     c.rank = static_cast<int>(m.number);
     joined_.insert(c.rank);
@@ -415,17 +419,16 @@ class StoreServer::Impl {
 
   void flush(uint64_t id) {
     Connection& c = connections_.at(id);
-    while (c.sent < c.out.size()) {
-      const ssize_t n =
-          ::send(c.fd.get(), c.out.data() + c.sent, c.out.size() - c.sent, MSG_NOSIGNAL);
-      if (n > 0) {
-        c.sent += static_cast<size_t>(n);
-      } else if (errno == EAGAIN || errno == EINTR) {
-        break;
-      } else {
-        closing_.insert(id);
-        return;
+    try {
+      while (c.sent < c.out.size()) {
+        const iovec part{c.out.data() + c.sent, c.out.size() - c.sent};
+        const size_t n = c.channel->write({&part, 1});
+        if (n == 0) break;
+        c.sent += n;
       }
+    } catch (const ConnectionLost&) {
+      closing_.insert(id);
+      return;
     }
     const bool rest = c.sent < c.out.size();
     if (!rest) {
@@ -434,9 +437,11 @@ class StoreServer::Impl {
     } else if (c.out.size() - c.sent > kMaxQueuedBytes) {
       closing_.insert(id);  // the client does not read
     }
-    if (rest != c.wants_write) {
-      c.wants_write = rest;
-      watch(c.fd.get(), id, EPOLL_CTL_MOD, EPOLLIN | (rest ? uint32_t{EPOLLOUT} : 0u));
+    // What is left of a challenge waits for the other side, not for room.
+    const bool waits = rest && c.authenticated;
+    if (waits != c.wants_write) {
+      c.wants_write = waits;
+      watch(c.channel->fd(), id, EPOLL_CTL_MOD, EPOLLIN | (waits ? uint32_t{EPOLLOUT} : 0u));
     }
   }
 
@@ -461,6 +466,7 @@ class StoreServer::Impl {
   }
 
   Options options_;
+  const std::shared_ptr<const TlsContext> tls_ = TlsContext::from_environment();
   Fd listener_, epoll_, wake_;
   Endpoint endpoint_;
   std::atomic<bool> stop_ = false;

@@ -48,15 +48,6 @@ void tune_for_data(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kReno, sizeof kReno - 1);
 }
 
-void wait_until_ready(int fd, short events, Deadline deadline, const std::function<void()>& check) {
-  for (;;) {
-    pollfd entry{fd, events, 0};
-    if (poll(&entry, 1, left_ms(std::min(deadline, after(kInterruptPeriod)))) > 0) return;
-    check();
-    if (Clock::now() >= deadline) fail(Error::Kind::kTimeout, "no answer before the deadline");
-  }
-}
-
 class PlainChannel final : public Channel {
  public:
   explicit PlainChannel(Fd fd) : Channel(std::move(fd)) {}
@@ -127,6 +118,15 @@ Fd connect_once(const Endpoint& endpoint, Deadline deadline, const std::function
   }
   throw ConnectionLost(str("cannot be connected to at ", to_string(endpoint), ": ", reason()),
                        errno != ECONNREFUSED && errno != ECONNRESET);
+}
+
+void wait_until_ready(int fd, short events, Deadline deadline, const std::function<void()>& check) {
+  for (;;) {
+    pollfd entry{fd, events, 0};
+    if (poll(&entry, 1, left_ms(std::min(deadline, after(kInterruptPeriod)))) > 0) return;
+    check();
+    if (Clock::now() >= deadline) fail(Error::Kind::kTimeout, "no answer before the deadline");
+  }
 }
 
 void write_all(Channel& channel, std::string_view bytes, Deadline deadline,

@@ -66,6 +66,9 @@ void enlarge_buffers(int fd);
 // ranks listen before they tell their address.
 Fd connect_once(const Endpoint& endpoint, Deadline deadline, const std::function<void()>& check);
 
+// Returns when poll() reports one of the events; kTimeout at the deadline.
+void wait_until_ready(int fd, short events, Deadline deadline, const std::function<void()>& check);
+
 // Whole messages before a channel belongs to an event loop: wait until something can be moved.
 void write_all(Channel& channel, std::string_view bytes, Deadline deadline,
                const std::function<void()>& check);

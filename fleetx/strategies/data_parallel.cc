@@ -28,12 +28,15 @@
 //                                               rows@ALL = all_gather_rows_wait(rows@ALL, t2, rows)
 //                                               dt = sum([dense, rows@ALL])
 //
-// Startup ends with the values of worker 0 for everybody. Random ops draw for this worker's part of
-// the batch. Backward begins with the worker's weight (see data_parallel.h) instead of 1: dloss =
-// assign(@worker_weight@). State that follows from a worker's own batch (statistics of batch norms,
-// counts of metrics) becomes per rank. Parameters that are not replicated along dp are left alone,
-// and so are gradients that are the same on all workers already, because another strategy has seen
-// to it.
+// A table whose lookups have dense gradients is no exception: lookup_rows.h makes rows of them
+// where that is less.
+//
+// Startup ends with the values of worker 0 for everybody (zeros need not travel). Random ops draw
+// for this worker's part of the batch. Backward begins with the worker's weight (see
+// data_parallel.h) instead of 1: dloss = assign(@worker_weight@). State that follows from a
+// worker's own batch (statistics of batch norms, counts of metrics) becomes per rank. Parameters
+// that are not replicated along dp are left alone, and so are gradients that are the same on all
+// workers already, because another strategy has seen to it.
 //
 // average=false: localsgd averages parameters instead. Only gradients of tables that the user calls
 // distributed are still averaged, so that these stay the same on all workers.
@@ -47,6 +50,7 @@
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
 #include "fleetx/strategies/data_parallel.h"
+#include "fleetx/strategies/lookup_rows.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
 
@@ -110,11 +114,14 @@ class DataParallel final : public Strategy {
         sparse.push_back(gradient);
         continue;
       }
+      lookups_to_rows(rw, gradient, ranks);
       if (const Position sum = sum_with_rows(rw, gradient, ranks); sum != rw.end()) {
         sums.push_back(take_apart(rw, sum));
         const Names& parts = sums.back().inputs.front().second;
         gradient = parts.front();
         sparse.insert(sparse.end(), parts.begin() + 1, parts.end());
+        if (ir::Uniform(main, kDataAxis).holds(gradient))
+          continue;  // zeros, to which rows are added
       }
       const ir::TensorType& type = main.var(gradient).type;
       dense.push_back({gradient, p.name,
@@ -285,10 +292,17 @@ class DataParallel final : public Strategy {
          .attrs = {{"shape", weight.type.shape}, {"dtype", weight.type.dtype}, {"value", 1.0}}});
   }
 
+  // Zeros, as the moments of an optimizer, are the same everywhere already.
   static void share_first_values(ir::Program& startup) {
+    std::map<std::string, bool> zeros;
+    for (const ir::Op& op : startup.ops())
+      for (const Names& names : op.outputs)
+        for (const std::string& name : names)
+          zeros[name] = op.type() == "fill" && op.attr<double>("value") == 0;
     Names state;
     for (const ir::VarInfo* v : startup.vars())
-      if (v->persistable && !v->placement.is_transient() && is_shared(*v)) state.push_back(v->name);
+      if (v->persistable && !v->placement.is_transient() && is_shared(*v) && !zeros[v->name])
+        state.push_back(v->name);
     if (state.empty()) return;
     ir::Rewriter(startup).append({.type = "broadcast",
                                   .inputs = {{"xs", state}},

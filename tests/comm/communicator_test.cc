@@ -483,6 +483,35 @@ INSTANTIATE_TEST_SUITE_P(All, EveryBackend,
                            return info.param.back() == '*' ? "interleaved" : info.param;
                          });
 
+// MPI's order of reduction is not ours: what is checked here has one result in any order. What MPI
+// cannot do goes our way.
+const RegisterRankFn collectives_of_mpi("collectives_of_mpi", [](Communicator& c) {
+  for (const ReduceOp op : kOps)
+    for (const int64_t count : kSizes) {
+      check_reductions<int32_t>(c, count, op);
+      check_reductions<int64_t>(c, count, op);
+    }
+  std::vector<float> data(size_t{100'000}, static_cast<float>(c.rank() + 1));
+  c.all_reduce(data.data(), std::ssize(data), f32, ReduceOp::kAverage);
+  const auto n = static_cast<float>(c.size());
+  for (const float x : data) ASSERT_EQ(x, (n + 1) / 2);
+  c.barrier();
+  check_moves<float>(c, 70'001);
+  EXPECT_EQ(c.traffic().bytes_sent, 0) << "by our own messages";
+  const auto odd_or_even = c.split(c.rank() % 2);
+  check_reductions<int32_t>(*odd_or_even, 1000, ReduceOp::kSum);
+  EXPECT_EQ(odd_or_even->traffic().bytes_sent, 0);
+  check_reductions<Half>(c, 1000, ReduceOp::kSum);
+  EXPECT_GT(c.traffic().bytes_sent, 0);
+});
+TEST(MpiCollectives, AreUsedOnRequest) {
+  if (!have_mpi()) GTEST_SKIP() << "mpirun is not installed";
+  setenv("FLEETX_MPI_COLLECTIVES", "1", 1);
+  for (const char* name : {"collectives_of_mpi", "messages", "handles"})
+    EXPECT_TRUE(run_ranks("mpi", name)) << name;
+  unsetenv("FLEETX_MPI_COLLECTIVES");
+}
+
 // The ranks of hosts form all kinds of nodes of the tree: the bits are those of the definition, and
 // with that of threads of one process.
 class HostShapes : public ::testing::TestWithParam<std::vector<int>> {};

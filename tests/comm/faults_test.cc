@@ -195,17 +195,27 @@ int children() {
 
 class Faults : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
-TEST_P(Faults, AreReportedInTime) {
-  const auto [backend, name] = GetParam();
-  if (std::string(backend) == "mpi" && !have_mpi()) GTEST_SKIP() << "mpirun is not installed";
+void expect_report_in_time(const std::string& backend, const std::string& name) {
+  if (backend == "mpi" && !have_mpi()) GTEST_SKIP() << "mpirun is not installed";
   const std::vector<std::string> before = names_in("/dev/shm");
-  const bool stop = std::string(name).substr(0, 4) == "stop";
+  const bool stop = name.starts_with("stop");
   EXPECT_TRUE(run_ranks(backend, name,
                         {.timeout = Milliseconds(stop ? 2'000 : 20'000),
                          .most = Milliseconds(30'000),
                          .some_die = true}));
   EXPECT_EQ(children(), 0);
   EXPECT_EQ(names_in("/dev/shm"), before);
+}
+
+TEST_P(Faults, AreReportedInTime) {
+  const auto [backend, name] = GetParam();
+  expect_report_in_time(backend, name);
+}
+
+TEST(MpiCollectives, ReportFaultsInTime) {
+  setenv("FLEETX_MPI_COLLECTIVES", "1", 1);
+  for (const char* name : {"kill_middle", "stop_middle"}) expect_report_in_time("mpi", name);
+  unsetenv("FLEETX_MPI_COLLECTIVES");
 }
 
 INSTANTIATE_TEST_SUITE_P(

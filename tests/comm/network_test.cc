@@ -1,6 +1,7 @@
 // Faults of the network between hosts, which are network namespaces here: a host that vanishes
 // without a word, one direction that is lost, links that are slow or drop packets. All ranks get an
-// error in time that names the right rank, or a right result. Skipped aloud without root.
+// error in time that names the right rank, or a right result. The tests Network.* end with a table
+// of what every rank got. Skipped aloud without root.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -73,18 +74,30 @@ class Hosts {
   bool good_ = false;
 };
 
+// What a rank did, as the table shows it.
+using HostFn = std::function<std::string(Communicator&)>;
+
 class Network : public ::testing::Test {
  protected:
-  static constexpr int kHosts = 3;
+  static constexpr int kHosts = 3, kVictim = 2;
 
   void SetUp() override {
     if (!hosts_.good())
       GTEST_SKIP() << "needs root and iproute2 (network namespaces, veth, bridge)";
   }
+  static void TearDownTestSuite() {
+    for (const std::vector<std::string>& row : table_) {
+      std::string line;
+      for (const std::string& cell : row)
+        line += cell + std::string(36 - std::min<size_t>(cell.size(), 34), ' ');
+      std::fprintf(stderr, "  %s\n", line.c_str());
+    }
+    table_.clear();
+  }
 
   // Runs `fn` on a rank of each host. `disturb` runs beside it, a moment after the ranks are
-  // connected.
-  void run_hosts(const RankFn& fn, const std::function<void()>& disturb,
+  // connected. Only the victim may end by a signal.
+  void run_hosts(const std::string& fault, const HostFn& fn, const std::function<void()>& disturb,
                  Milliseconds timeout = Milliseconds(20'000)) {
     Fd listener;
     std::thread([&] {  // a namespace is a thread's own
@@ -93,32 +106,40 @@ class Network : public ::testing::Test {
     })
         .join();
     const StoreOptions store{.server = local_endpoint(listener.get()), .secret = make_secret()};
-    std::vector<pid_t> pids;
-    for (int r = 0; r < kHosts; ++r) pids.push_back(start(r, store, fn, timeout));
+    std::vector<Started> ranks;
+    for (int r = 0; r < kHosts; ++r) ranks.push_back(start(r, store, fn, timeout));
+    victim_ = ranks[kVictim].pid;
     const StoreServer server({.listen_fd = dup(listener.get()), .secret = store.secret});
     if (disturb) {
       std::this_thread::sleep_for(Milliseconds(700));
       disturb();
     }
+    std::vector<std::string> row{fault};
     const Deadline end = after(Milliseconds(25'000));
-    for (size_t r = 0; r < pids.size(); ++r) {
-      int status = 0;
-      while (waitpid(pids[r], &status, WNOHANG) == 0 && Clock::now() < end)
-        std::this_thread::sleep_for(Milliseconds(5));
-      const bool hangs = Clock::now() >= end;
-      if (hangs) kill(pids[r], SIGKILL);
-      if (hangs) waitpid(pids[r], &status, 0);
-      EXPECT_TRUE(!hangs && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-          << "rank " << r << (hangs ? " hangs" : " failed");
-    }
+    for (int r = 0; r < kHosts; ++r)
+      row.push_back(result_of(r, ranks[static_cast<size_t>(r)], end));
+    for (int h = 0; h < kHosts; ++h)
+      EXPECT_TRUE(run("test -z \"$(ip netns pids " + hosts_.name(h) + ")\""))
+          << "left on host " << h;
+    table_.push_back(row);
   }
 
   Hosts hosts_{kHosts};
+  pid_t victim_ = 0;
+  bool victim_dies_ = false;
 
  private:
-  pid_t start(int rank, StoreOptions store, const RankFn& fn, Milliseconds timeout) {
+  struct Started {
+    pid_t pid;
+    Fd output;
+  };
+
+  Started start(int rank, StoreOptions store, const HostFn& fn, Milliseconds timeout) {
+    int pipe_ends[2];
+    EXPECT_EQ(pipe2(pipe_ends, O_CLOEXEC), 0);
+    Fd output(pipe_ends[0]), input(pipe_ends[1]);
     const pid_t parent = getpid(), child = fork();
-    if (child != 0) return child;
+    if (child != 0) return {child, std::move(output)};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(3);
     try {
@@ -130,7 +151,8 @@ class Network : public ::testing::Test {
                                         .store = std::make_shared<StoreClient>(store),
                                         .interface = "d0",
                                         .timeout = timeout});
-      fn(*c);
+      const std::string result = fn(*c);
+      EXPECT_EQ(write(input.get(), result.data(), result.size()), std::ssize(result));
     } catch (const std::exception& e) {
       ADD_FAILURE() << "rank " << rank << ": " << e.what();
     }
@@ -138,11 +160,31 @@ class Network : public ::testing::Test {
     std::cout << std::flush;
     _exit(::testing::Test::HasFailure() ? 1 : 0);
   }
+
+  std::string result_of(int rank, const Started& started, Deadline end) const {
+    const bool dies = victim_dies_ && rank == kVictim;
+    if (dies) kill(started.pid, SIGKILL);  // where it has only been stopped
+    int status = 0;
+    while (waitpid(started.pid, &status, WNOHANG) == 0 && Clock::now() < end)
+      std::this_thread::sleep_for(Milliseconds(5));
+    const bool hangs = Clock::now() >= end;
+    if (hangs) kill(started.pid, SIGKILL);
+    if (hangs) waitpid(started.pid, &status, 0);
+    if (dies) return "(the victim)";
+    EXPECT_TRUE(!hangs && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << "rank " << rank << (hangs ? " hangs" : " failed");
+    std::string text(256, '\0');
+    const ssize_t n = read(started.output.get(), text.data(), text.size());
+    return n > 0 ? text.substr(0, static_cast<size_t>(n)) : "failed";
+  }
+
+  static inline std::vector<std::vector<std::string>> table_{
+      {"fault", "rank 0 on h0 gets", "rank 1 on h1 gets", "rank 2 on h2 gets"}};
 };
 
 // All-reduces until there is an error, which must name one of these ranks. The last call may take
 // 7 s: hosts count as gone after 4 s of silence.
-void reduce_until_error(Communicator& c, const std::vector<std::string>& names) {
+std::string reduce_until_error(Communicator& c, const std::vector<std::string>& names) {
   std::vector<float> data(1 << 20);
   auto last = Clock::now();
   try {
@@ -151,51 +193,83 @@ void reduce_until_error(Communicator& c, const std::vector<std::string>& names) 
       c.all_reduce(data.data(), static_cast<int64_t>(data.size()), f32);
     }
   } catch (const Error& e) {
-    EXPECT_LT(seconds_since(last), 7.0) << e.what();
-    std::fprintf(stderr, "  rank %d after %.1f s: %s\n", c.rank(), seconds_since(last), e.what());
-    EXPECT_TRUE(std::any_of(names.begin(), names.end(),
-                            [&](const std::string& name) {
-                              return std::string(e.what()).find(name) != std::string::npos;
-                            }))
-        << "rank " << c.rank() << ": " << e.what();
+    const double seconds = seconds_since(last);
+    EXPECT_LT(seconds, 7.0) << e.what();
+    for (const std::string& name : names)
+      if (std::string(e.what()).find(name) != std::string::npos) {
+        char text[100];
+        std::snprintf(text, sizeof text, "\"%s\" after %.1f s", name.c_str(), seconds);
+        return text;
+      }
+    ADD_FAILURE() << "rank " << c.rank() << ": " << e.what();
   }
+  return "a wrong name";
 }
 
 TEST_F(Network, HostThatVanishesIsNamed) {
   run_hosts(
+      "a host vanishes",
       [](Communicator& c) {
         // The host itself sees only that the others are gone.
         const std::vector<std::string> others{"rank 0 on", "rank 1 on", "the launcher on"};
-        reduce_until_error(c, c.rank() == 2 ? others : std::vector<std::string>{"rank 2 on host"});
+        return reduce_until_error(
+            c, c.rank() == kVictim ? others : std::vector<std::string>{"rank 2 on host"});
       },
       [&] {
-        EXPECT_TRUE(run("ip -n " + hosts_.name(2) + " link set d0 down"));
-        EXPECT_TRUE(run("ip -n " + hosts_.name(2) + " link set c0 down"));
+        EXPECT_TRUE(run("ip -n " + hosts_.name(kVictim) + " link set d0 down"));
+        EXPECT_TRUE(run("ip -n " + hosts_.name(kVictim) + " link set c0 down"));
       });
 }
 
 TEST_F(Network, HostWithoutDataNetworkIsNamed) {
-  run_hosts([](Communicator& c) { reduce_until_error(c, {"rank 2 on host h2"}); },
-            [&] { EXPECT_TRUE(run("ip -n " + hosts_.name(2) + " link set d0 down")); });
+  run_hosts(
+      "its data network is down",
+      [](Communicator& c) { return reduce_until_error(c, {"rank 2 on host h2"}); },
+      [&] { EXPECT_TRUE(run("ip -n " + hosts_.name(kVictim) + " link set d0 down")); });
 }
 
 // What host 2 sends to host 0 goes to an address that nobody has.
 TEST_F(Network, LostDirectionIsNoticed) {
   run_hosts(
+      "nothing from h2 reaches h0",
       [](Communicator& c) {
-        reduce_until_error(c, {"rank 0 on host h0", "rank 2 on host h2"});
+        return reduce_until_error(c, {"rank 0 on host h0", "rank 2 on host h2"});
       },
       [&] {
-        EXPECT_TRUE(run("ip -n " + hosts_.name(2) + " neigh replace " + Hosts::address("d", 0) +
-                        " lladdr 02:00:00:00:00:99 dev d0 nud permanent"));
+        EXPECT_TRUE(run("ip -n " + hosts_.name(kVictim) + " neigh replace " +
+                        Hosts::address("d", 0) + " lladdr 02:00:00:00:00:99 dev d0 nud permanent"));
       });
 }
 
-const RankFn reduce_some = [](Communicator& c) {
+TEST_F(Network, KilledWorkerIsNamed) {
+  victim_dies_ = true;
+  run_hosts(
+      "worker 2 is killed",
+      [](Communicator& c) { return reduce_until_error(c, {"rank 2 on host h2"}); },
+      [&] { EXPECT_EQ(kill(victim_, SIGKILL), 0); });
+}
+
+TEST_F(Network, StoppedWorkerIsNamedAtTheDeadline) {
+  victim_dies_ = true;
+  run_hosts(
+      "worker 2 is stopped (deadline 3 s)",
+      [](Communicator& c) { return reduce_until_error(c, {"rank 2 on host h2"}); },
+      [&] { EXPECT_EQ(kill(victim_, SIGSTOP), 0); }, Milliseconds(3'000));
+}
+
+std::string reduce_some(Communicator& c) {
   std::vector<float> data(150'000, 1.0f);
+  const auto begin = Clock::now();
   c.all_reduce(data.data(), static_cast<int64_t>(data.size()), f32);
-  for (const float x : data) ASSERT_EQ(x, 3.0f);
-};
+  const double seconds = seconds_since(begin);
+  for (const float x : data) {
+    EXPECT_EQ(x, 3.0f);
+    if (x != 3.0f) break;
+  }
+  char text[100];
+  std::snprintf(text, sizeof text, "the sum after %.1f s", seconds);
+  return text;
+}
 
 // Slower than the time after which a host counts as gone: that is no fault.
 TEST_F(Network, SlowLinkIsNoFault) {
@@ -203,7 +277,7 @@ TEST_F(Network, SlowLinkIsNoFault) {
            " tc qdisc add dev d0 root tbf rate 1mbit burst 16kb latency 400ms"))
     GTEST_SKIP() << "tc has no tbf here";
   const auto begin = Clock::now();
-  run_hosts(reduce_some, {});
+  run_hosts("h1 sends 1 Mbit/s", reduce_some, {});
   EXPECT_GT(seconds_since(begin), 5.0);
 }
 
@@ -212,7 +286,7 @@ TEST_F(Network, LossyLinkIsNoFault) {
   const std::string tc = "ip netns exec " + hosts_.name(1) + " tc ";
   if (!run(tc + "qdisc add dev d0 root tbf rate 20mbit burst 4kb limit 6kb"))
     GTEST_SKIP() << "tc has no tbf here";
-  run_hosts(reduce_some, {});
+  run_hosts("h1 loses packets", reduce_some, {});
   EXPECT_TRUE(run(tc + "-s qdisc show dev d0 | grep -q 'dropped [1-9]'"));
 }
 

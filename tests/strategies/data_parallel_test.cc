@@ -8,6 +8,7 @@
 #include "fleetx/models/resnet.h"
 #include "fleetx/nn/nn.h"
 #include "fleetx/optim/optimizer.h"
+#include "fleetx/passes/pass.h"
 #include "fleetx/strategies/buckets.h"
 #include "tests/strategies/parallel_training.h"
 
@@ -71,10 +72,14 @@ void append_updates(ir::Program& main) {
 // A start-up program that makes the state of kText.
 constexpr const char* kStartup = R"(program
 param w1 : f32[4,3]
+param w2 : f32[3,1]
+state w1_moment : f32[4,3]
 state counts : f32[2] per_rank(dp, sum)
 
 forward:
-w1 = fill() {shape=[4,3]}
+w1 = fill() {shape=[4,3], value=0.1}
+w2 = fill() {shape=[3,1], value=0.5}
+w1_moment = fill() {shape=[4,3]}
 counts = fill() {shape=[2]}
 )";
 
@@ -99,12 +104,15 @@ TEST(DataParallel, ProgramText) {
   EXPECT_EQ(lines_of(main, ir::Role::kUpdate),
             (std::vector<std::string>{"[w2] = sgd([w2], [dw2], lr, _)",
                                       "[w1] = sgd([w1], [dw1], lr, _)"}));
-  // The weight of a worker is made anew at every start, and counts stay those of their rank.
+  // The weight of a worker is made anew at every start, counts stay those of their rank, and zeros
+  // are zeros everywhere.
   EXPECT_TRUE(main.var("@worker_weight@").placement.is_transient());
   EXPECT_EQ(lines_of(startup, ir::Role::kForward),
-            (std::vector<std::string>{"w1 = fill() {shape=[4,3]}", "counts = fill() {shape=[2]}",
-                                      R"("@worker_weight@" = fill() {shape=[1], value=1.0})",
-                                      R"([w1] = broadcast([w1]) {group="dp"})"}));
+            (std::vector<std::string>{
+                "w1 = fill() {shape=[4,3], value=0.1}", "w2 = fill() {shape=[3,1], value=0.5}",
+                "w1_moment = fill() {shape=[4,3]}", "counts = fill() {shape=[2]}",
+                R"("@worker_weight@" = fill() {shape=[1], value=1.0})",
+                R"([w1, w2] = broadcast([w1, w2]) {group="dp"})"}));
 }
 
 TEST(DataParallel, TheProgramOfAllWorkersIsTheSame) {
@@ -186,6 +194,24 @@ TEST(DataParallel, ResNet50sGradientsBecomeFiveCalls) {
   EXPECT_EQ(calls, 5u);
 }
 
+// As the program is planned: what has arrived is applied while later buckets travel.
+TEST(DataParallel, UpdatesDoNotWaitForLaterBuckets) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  ir::Var h = b.data("x", f32, {8, 1100});
+  for (int layer = 0; layer < 3; ++layer) h = nn::fc(h, {.size = 1100, .act = "tanh"});
+  optim::Momentum momentum({.lr = 0.1});
+  minimize_for_worker(nn::mean(h), momentum, {{"data_parallel", {{"fuse_size_in_MB", 4}}}}, 0, 2);
+  passes::run_local_passes(main, {});
+  std::vector<std::string> order;
+  for (const ir::Op& op : main.ops())
+    if (op.type() == "all_reduce_wait" || op.type() == "momentum") order.push_back(op.type());
+  // A sweep takes 4 MB, so that the last bias is left for one of its own.
+  EXPECT_EQ(order,
+            (std::vector<std::string>{"all_reduce_wait", "momentum", "all_reduce_wait", "momentum",
+                                      "all_reduce_wait", "momentum", "momentum"}));
+}
+
 TEST(Buckets, KeepLayersTogetherAndTypesApart) {
   const size_t mib = 1 << 20;
   const auto names = [&](const std::vector<Gradient>& gradients, const BucketLimits& limits) {
@@ -225,24 +251,28 @@ ir::Var perceptron(ir::Builder& b) {
   return nn::mean(nn::softmax_cross_entropy(logits, b.data("y", i64, {-1, 1})));
 }
 
-ir::Var sparse_table(ir::Builder& b) {
-  const ir::Var ids = nn::cast(b.data("y", i64, {-1, 1}), i64);
-  ir::Var h = nn::embedding(ids, {.rows = 5, .dim = 12, .sparse = true});
-  h = nn::add(nn::reshape(h, {-1, 12}), b.data("x", f32, {-1, 12}));
-  return nn::mean(nn::square(nn::fc(h, {.size = 3, .act = "tanh"})));
-}
+using Network = std::function<ir::Var(ir::Builder&)>;
 
-// The table is looked up, and is the weight of the output.
-ir::Var tied_table(ir::Builder& b) {
-  const ir::Var ids = nn::cast(b.data("y", i64, {-1, 1}), i64);
-  ir::Var h = nn::embedding(ids, {.rows = 5, .dim = 12, .sparse = true, .name = "table"});
-  h = nn::add(nn::reshape(h, {-1, 12}), b.data("x", f32, {-1, 12}));
-  h = nn::fc(h, {.size = 12, .act = "tanh"});
-  const ir::Var logits = nn::matmul(h, b.var("table.w_0"), {.transpose_y = true});
-  return nn::mean(nn::softmax_cross_entropy(logits, b.var("y")));
-}
+// A table that is looked up, and if tied is the weight of the output, too.
+struct Table {
+  int64_t rows = 5;
+  bool sparse = true;
+  bool tied = false;
+  int64_t batch = -1;  // of a worker
+};
 
-using Network = ir::Var (*)(ir::Builder&);
+Network with(const Table& t) {
+  return [t](ir::Builder& b) {
+    const ir::Var ids = nn::cast(b.data("y", i64, {t.batch, 1}), i64);
+    ir::Var h =
+        nn::embedding(ids, {.rows = t.rows, .dim = 12, .sparse = t.sparse, .name = "table"});
+    h = nn::add(nn::reshape(h, {t.batch, 12}), b.data("x", f32, {t.batch, 12}));
+    h = nn::fc(h, {.size = t.tied ? 12 : 3, .act = "tanh"});
+    if (!t.tied) return nn::mean(nn::square(h));
+    const ir::Var logits = nn::matmul(h, b.var("table.w_0"), {.transpose_y = true});
+    return nn::mean(nn::softmax_cross_entropy(logits, b.var("y")));
+  };
+}
 
 // Types of the ops that work on the gradients of the table, and their variables.
 std::vector<std::string> parts_of_table(const ir::Program& main) {
@@ -259,14 +289,16 @@ std::vector<std::string> parts_of_table(const ir::Program& main) {
   return out;
 }
 
+std::vector<std::string> parts_of_table(const Network& network, int workers) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  optim::Sgd sgd({.lr = 0.2});
+  minimize_for_worker(network(b), sgd, {{"data_parallel", {{"fuse", false}}}}, 0, workers);
+  return parts_of_table(main);
+}
+
 TEST(DataParallel, ATiedTablesDensePartLeavesEarly) {
-  const auto parts = [](int workers) {
-    ir::Program main, startup;
-    ir::Builder b(main, startup);
-    optim::Sgd sgd({.lr = 0.2});
-    minimize_for_worker(tied_table(b), sgd, {{"data_parallel", {{"fuse", false}}}}, 0, workers);
-    return parts_of_table(main);
-  };
+  const auto parts = [](int workers) { return parts_of_table(with({.tied = true}), workers); };
   using Texts = std::vector<std::string>;
   EXPECT_EQ(parts(2),
             (Texts{"matmul table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
@@ -281,6 +313,31 @@ TEST(DataParallel, ATiedTablesDensePartLeavesEarly) {
                              "sum table.w_0@GRAD table.w_0@GRAD_0 table.w_0@GRAD_sum_0",
                              "all_reduce_start table.w_0@GRAD_sum_0 table.w_0@GRAD_sum_0",
                              "all_reduce_wait table.w_0@GRAD_sum_0 table.w_0@GRAD_sum_0"}));
+}
+
+TEST(DataParallel, RowsOfALargeTableTravelInsteadOfItsGradient) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(parts_of_table(with({.rows = 300, .sparse = false, .batch = 12}), 2),
+            (Texts{"embedding_grad table.w_0@GRAD@ROWS",
+                   "all_gather_rows_start table.w_0@GRAD@ROWS table.w_0@GRAD@ROWS@ALL",
+                   "fill table.w_0@GRAD@ZEROS",
+                   "all_gather_rows_wait table.w_0@GRAD@ROWS@ALL table.w_0@GRAD@ROWS "
+                   "table.w_0@GRAD@ROWS@ALL",
+                   "sum table.w_0@GRAD@ZEROS table.w_0@GRAD@ROWS@ALL table.w_0@GRAD"}));
+  EXPECT_EQ(parts_of_table(with({.rows = 300, .sparse = false, .tied = true, .batch = 12}), 2),
+            (Texts{"matmul table.w_0@GRAD", "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
+                   "embedding_grad table.w_0@GRAD_0@ROWS",
+                   "all_gather_rows_start table.w_0@GRAD_0@ROWS table.w_0@GRAD_0@ROWS@ALL",
+                   "all_reduce_wait table.w_0@GRAD table.w_0@GRAD",
+                   "all_gather_rows_wait table.w_0@GRAD_0@ROWS@ALL table.w_0@GRAD_0@ROWS "
+                   "table.w_0@GRAD_0@ROWS@ALL",
+                   "sum table.w_0@GRAD table.w_0@GRAD_0@ROWS@ALL table.w_0@GRAD_sum_0"}));
+  // 30 workers look up more rows than there are; an open batch may differ between workers.
+  const Texts whole{"embedding_grad table.w_0@GRAD",
+                    "all_reduce_start table.w_0@GRAD table.w_0@GRAD",
+                    "all_reduce_wait table.w_0@GRAD table.w_0@GRAD"};
+  EXPECT_EQ(parts_of_table(with({.rows = 300, .sparse = false, .batch = 12}), 30), whole);
+  EXPECT_EQ(parts_of_table(with({.rows = 300, .sparse = false}), 2), whole);
 }
 
 // w + h passes one gradient to both.
@@ -305,33 +362,44 @@ TEST(DataParallel, AGradientIsReducedWhenNobodyReadsTheOwnOneAnyMore) {
   EXPECT_GT(calls, 0u);
 }
 
-void expect_like_one_worker(Network network, const std::shared_ptr<optim::Optimizer>& optimizer,
-                            double tolerance) {
-  const Training one = testing::train(network, *optimizer, {.workers = 1});
+void expect_like_one_worker(const std::function<Network(int workers)>& network_of,
+                            const std::shared_ptr<optim::Optimizer>& optimizer, double tolerance) {
+  const Training one = testing::train(network_of(1), *optimizer, {.workers = 1});
   ASSERT_LT(one.losses.back(), one.losses.front());
   for (const int workers : {2, 4}) {
-    const Training many = testing::train(network, *optimizer,
+    const Training many = testing::train(network_of(workers), *optimizer,
                                          {.workers = workers, .strategies = {{"data_parallel"}}});
     testing::expect_equal(many, one, tolerance, str(workers, " workers"));
   }
 }
 
 TEST(DataParallel, NWorkersAreOneWorker) {
-  expect_like_one_worker(perceptron, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
+  const auto perceptrons = [](int) { return perceptron; };
+  expect_like_one_worker(perceptrons, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
                          1e-6);
   expect_like_one_worker(
-      perceptron, std::make_shared<optim::Momentum>(optim::MomentumOptions{.lr = 0.05, .l2 = 1e-3}),
-      1e-6);
-  expect_like_one_worker(perceptron,
+      perceptrons,
+      std::make_shared<optim::Momentum>(optim::MomentumOptions{.lr = 0.05, .l2 = 1e-3}), 1e-6);
+  expect_like_one_worker(perceptrons,
                          std::make_shared<optim::Momentum>(optim::MomentumOptions{
                              .lr = 0.05, .clip = optim::clip_by_global_norm(0.1)}),
                          1e-6);
 }
 
 TEST(DataParallel, SparseGradientsToo) {
-  for (const Network network : {sparse_table, tied_table})
-    expect_like_one_worker(network, std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2}),
-                           1e-6);
+  const auto sgd = std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = 0.2});
+  const int64_t batch = testing::TrainOptions().batch;
+  for (const bool tied : {false, true}) {
+    const auto rows = [&](int) { return with({.tied = tied}); };
+    const auto large = [&](int workers) {
+      return with({.rows = 300, .sparse = false, .tied = tied, .batch = batch / workers});
+    };
+    expect_like_one_worker(rows, sgd, 1e-6);
+    expect_like_one_worker(large, sgd, 1e-6);
+    // Rows that nobody looks up are moved by what momentum has kept.
+    expect_like_one_worker(
+        large, std::make_shared<optim::Momentum>(optim::MomentumOptions{.lr = 0.05}), 1e-6);
+  }
 }
 
 TEST(DataParallel, FusedOrNotIsTheSameBits) {

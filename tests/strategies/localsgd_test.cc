@@ -62,7 +62,7 @@ constexpr const char* kStartup = R"(program
 param w : f32[4,1]
 
 forward:
-w = fill() {shape=[4,1]}
+w = fill() {shape=[4,1], value=0.5}
 )";
 
 TEST(LocalSgd, ProgramText) {
@@ -113,7 +113,7 @@ w@SNAPSHOT = assign(w) if localsgd_sync
   EXPECT_TRUE(main.var("w@SNAPSHOT").placement.is_replicated());
   std::string begin;
   for (const ir::Op& op : startup.ops()) begin += ir::to_text(op) + "\n";
-  EXPECT_EQ(begin, R"(w = fill() {shape=[4,1]}
+  EXPECT_EQ(begin, R"(w = fill() {shape=[4,1], value=0.5}
 "@worker_weight@" = fill() {shape=[1], value=1.0}
 [w] = broadcast([w]) {group="dp"}
 w@SNAPSHOT = assign(w)

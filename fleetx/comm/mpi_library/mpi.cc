@@ -1,12 +1,14 @@
-// libfleetx_mpi: the only file that includes mpi.h.
-#include <mpi.h>
+// libfleetx_mpi: only the files of this folder include mpi.h.
+#include "fleetx/comm/mpi.h"
 
 #include <cstdlib>
 #include <thread>
 
+#include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
 #include "fleetx/comm/exchange.h"
-#include "fleetx/comm/mpi.h"
+#include "fleetx/comm/mpi_library/collectives.h"
+#include "fleetx/comm/reduce.h"
 
 namespace fleetx::comm {
 namespace {
@@ -41,9 +43,12 @@ std::string reason(int code) {
 
 class Mpi final : public Exchange {
  public:
+  // `own_collectives`: those of MPI instead of ours (collectives.h).
   Mpi(int rank, std::vector<Member> members, std::shared_ptr<StoreClient> store,
-      Milliseconds timeout, MPI_Comm comm)
-      : Exchange(rank, std::move(members), std::move(store), timeout), comm_(comm) {}
+      Milliseconds timeout, MPI_Comm comm, bool own_collectives)
+      : Exchange(rank, std::move(members), std::move(store), timeout),
+        comm_(comm),
+        own_collectives_(own_collectives) {}
   ~Mpi() override {
     stop_queue();
     finish_pending_sends(after(Milliseconds(2'000)));
@@ -56,7 +61,9 @@ class Mpi final : public Exchange {
  private:
   class OneTransfer final : public Transfer {
    public:
-    OneTransfer(Mpi& owner, int peer) : owner_(owner), peer_(peer) {}
+    // `others` ends the subject of an error where it may not be this peer.
+    OneTransfer(Mpi& owner, int peer, std::string others = "")
+        : owner_(owner), peer_(peer), others_(std::move(others)) {}
     ~OneTransfer() override {
       std::scoped_lock lock(mpi_mutex);
       if (request != MPI_REQUEST_NULL && !failed) MPI_Cancel(&request);
@@ -65,7 +72,7 @@ class Mpi final : public Exchange {
     void check(int code) {
       if (code == MPI_SUCCESS) return;
       failed = true;
-      owner_.fail_gone(peer_, "is lost: " + reason(code));
+      owner_.fail_gone(peer_, others_ + "is lost: " + reason(code));
     }
 
     bool done() override {
@@ -86,7 +93,7 @@ class Mpi final : public Exchange {
         }
         if (Clock::now() < deadline) continue;
         failed = true;
-        owner_.fail_hangs(peer_, "did not answer in time");
+        owner_.fail_hangs(peer_, others_ + "did not answer in time");
       }
     }
 
@@ -94,9 +101,22 @@ class Mpi final : public Exchange {
 
    private:
     Mpi& owner_;
-    int peer_;
+    const int peer_;
+    const std::string others_;
   };
   friend class OneTransfer;
+
+  void perform(const Call& c, Deadline deadline) override {
+    if (!own_collectives_ || !mpi_has(c, size())) return Exchange::perform(c, deadline);
+    OneTransfer transfer(*this, (rank() + 1) % size(), "or another rank ");
+    {
+      std::scoped_lock lock(mpi_mutex);
+      transfer.check(start_by_mpi(c, rank(), comm_, &transfer.request));
+    }
+    transfer.wait(deadline);
+    if (c.op == ReduceOp::kAverage && (c.kind != CallKind::kReduce || c.peer == rank()))
+      reduce_operands(c.dtype, c.op, {{{c.out, {0, size()}, true}}}, {{c.out}}, c.count, size());
+  }
 
   // Labels of collectives have bit 47 set. The low 27 bits of their number suffice, since few are
   // in flight at once. Confirmations of messages have bit 46.
@@ -138,11 +158,23 @@ class Mpi final : public Exchange {
     MPI_Group_free(&all);
     if (code != MPI_SUCCESS) fail(Error::Kind::kComm, "mpi: no group: " + reason(code));
     MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-    return std::make_unique<Mpi>(subgroup.own, subgroup.members, store(), timeout(), made);
+    return std::make_unique<Mpi>(subgroup.own, subgroup.members, store(), timeout(), made,
+                                 own_collectives_);
   }
 
   MPI_Comm comm_;
+  const bool own_collectives_;
 };
+
+// What the user asks for by FLEETX_MPI_COLLECTIVES, on all ranks alike.
+bool asks_for_own_collectives(MPI_Comm comm) {
+  const int asked = env::flag("FLEETX_MPI_COLLECTIVES") ? 1 : 0;
+  int all[2] = {asked, -asked};
+  MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT, MPI_MAX, comm);
+  check_arg(all[0] == -all[1],
+            "mpi: FLEETX_MPI_COLLECTIVES is set on some ranks only; pass it on with mpirun -x");
+  return asked == 1;
+}
 
 // Host names and process ids of all ranks.
 std::vector<Member> exchange_rank_info(MPI_Comm comm, int size) {
@@ -178,5 +210,6 @@ fleetx::comm::Communicator* fleetx_make_mpi(const fleetx::comm::CommOptions* opt
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  return new Mpi(rank, exchange_rank_info(comm, size), options->store, options->timeout, comm);
+  return new Mpi(rank, exchange_rank_info(comm, size), options->store, options->timeout, comm,
+                 asks_for_own_collectives(comm));
 }
