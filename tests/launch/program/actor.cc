@@ -21,6 +21,7 @@
 #include <sstream>
 #include <string>
 
+#include "fleetx/base/error.h"
 #include "fleetx/base/job_env.h"
 #include "fleetx/comm/store.h"
 
@@ -142,7 +143,12 @@ int main(int argc, char** argv) {
   if (argc == 5) tell_mode(job, argv[4]);
   if (acts && when == "start") act(how);
   if (how == "listen" && listen_on_inherited(job) != 0) return 98;
-  meet(job);
+  try {
+    meet(job);
+  } catch (const fleetx::Error&) {  // one that acts has died before all knew that they had met
+    if (!acts) sleep_for_ever();
+    throw;
+  }
   say("met");
   if (argc == 5) {
     if (!acts) work_until_done(job);
