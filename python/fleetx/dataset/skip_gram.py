@@ -82,7 +82,8 @@ def _ids(words, size):
         bad = next(w for w in words if not w.lstrip("-").isdigit())
         raise native.CorruptFileError(f"'{bad:.40}' is not the id of a word; lines hold ids of the dictionary") from None
     if len(ids) and not 0 <= ids.min() <= ids.max() < size:
-        raise native.CorruptFileError(f"word {ids.min() if ids.min() < 0 else ids.max()} is not in the dictionary, which has {size}")
+        bad = ids.min() if ids.min() < 0 else ids.max()
+        raise native.CorruptFileError(f"word {bad} is not in the dictionary, which has {size}")
     return ids
 
 

@@ -95,11 +95,16 @@ def test_validation_leaves_the_auc_of_training_alone(tmp_path):
     loader = model.load_criteo_from_file(tmp_path)
     trainer = X.CPUTrainer()
     trainer.fit(model, loader, epoch=3)
-    counts = lambda: [paddle.static.global_scope().find_var(s.name).get_tensor().numpy().sum() for s in model.auc_states]  # noqa: E731
+
+    def value(name):
+        return paddle.static.global_scope().find_var(name).get_tensor().numpy().copy()
+
+    def counts():
+        return [value(s.name).sum() for s in model.auc_states]
     assert counts() == [1, 1]  # of the last pass
-    before = paddle.static.global_scope().find_var("SparseFeatFactors").get_tensor().numpy().copy()
+    before = value("SparseFeatFactors")
     assert set(trainer.val(model, loader)) == {"loss", "auc"} and counts() == [1, 1]
-    assert (paddle.static.global_scope().find_var("SparseFeatFactors").get_tensor().numpy() == before).all()
+    assert (value("SparseFeatFactors") == before).all()
     with pytest.raises(native.InvalidArgumentError, match="unknown target 'acc1'; the model has auc"):
         trainer.val(model, loader, ["acc1"])
 
