@@ -75,7 +75,7 @@ Pairs backward(PyBuilder& b, const std::string& loss, const ir::Names& parameter
   const PyBuilder::At at(b, file, line);
   Pairs out;
   for (const optim::ParamGrad& pair :
-       autograd::append_backward(b.var(loss), {.parameters = parameters, .no_grad = no_grad}))
+       autograd::append_backward(b.var(loss), {.parameters = parameters, .no_grad = no_grad, .again = true}))
     out.emplace_back(pair.param.name(), pair.grad.name());
   return out;
 }

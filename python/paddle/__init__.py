@@ -131,4 +131,5 @@ __getattr__ = _refuse.getter(__name__, {
     "int8": "int32", "int16": "int32", "complex64": "float32", "complex128": "float64",
     "get_cuda_rng_state": "paddle.seed", "set_cuda_rng_state": "paddle.seed", "CUDAGraph": "nothing",
 }, lazy={"fluid": "paddle.fluid", "dataset": "paddle.dataset", "distributed": "paddle.distributed",
-         "common_ops_import": "paddle.common_ops_import", "device": "paddle.device"})
+         "common_ops_import": "paddle.common_ops_import", "device": "paddle.device", "compat": "paddle.compat",
+         "framework": "paddle.framework", "profiler": "paddle.profiler"})

@@ -6,15 +6,18 @@ from typing import Any
 import numpy
 
 from paddle import common_ops_import as common_ops_import
+from paddle import compat as compat
 from paddle import dataset as dataset
 from paddle import device as device
 from paddle import distributed as distributed
 from paddle import files as files
 from paddle import fluid as fluid
+from paddle import framework as framework
 from paddle import io as io
 from paddle import metric as metric
 from paddle import nn as nn
 from paddle import optimizer as optimizer
+from paddle import profiler as profiler
 from paddle import reader as reader
 from paddle import regularizer as regularizer
 from paddle import static as static

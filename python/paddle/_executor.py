@@ -301,6 +301,11 @@ class LoDTensor:
     def recursive_sequence_lengths(self):
         return [[b - a for a, b in zip(level, level[1:])] for level in self._lod]
 
+    def has_valid_recursive_sequence_lengths(self):
+        """Do the lengths of each level add up to what the next one, or the array, has?"""
+        counts = [len(level) - 1 for level in self._lod[1:]] + [len(self._array)]
+        return all(level[-1] == count for level, count in zip(self._lod, counts))
+
     def __repr__(self):
         return repr(self._array)
 

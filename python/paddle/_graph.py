@@ -190,6 +190,58 @@ class Parameter(Variable):
         return self._info["attrs"].get("need_clip", True)
 
 
+class Unwritten(Variable):
+    """A variable that an op of Block.append_op will write. Until then it has the shape and type that it was declared
+    with, if any. Where its name was chosen by the script, it keeps it."""
+
+    def __init__(self, program, name, dtype=None, shape=None, keeps_name=False, stop_gradient=False):
+        super().__init__(program, name)
+        self._declared = dtype, shape
+        self._keeps_name, self._stop = keeps_name, stop_gradient
+
+    @property
+    def is_written(self):
+        return self._program.ir.has(self.name)
+
+    def take(self, value):
+        """`value` was computed for this variable."""
+        if self._keeps_name:
+            emit("assign", {"x": value}, None, {"out": [self.name]})
+            self._program._variables[self.name] = self
+        else:
+            self.become(value)
+        self.lengths = value.lengths
+        if self._stop:
+            Variable.stop_gradient.fset(self, True)
+
+    @property
+    def _info(self):
+        if not self.is_written:
+            raise native.InvalidArgumentError(f"'{self.name}' has no value: no op writes it yet")
+        return self._program.ir.var(self.name)
+
+    @property
+    def shape(self):
+        return Variable.shape.fget(self) if self.is_written else tuple(self._declared[1] or ())
+
+    @property
+    def dtype(self):
+        return Variable.dtype.fget(self) if self.is_written or self._declared[0] is None else self._declared[0]
+
+    @property
+    def stop_gradient(self):
+        return Variable.stop_gradient.fget(self) if self.is_written else self._stop
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop):
+        self._stop = bool(stop)
+        if self.is_written:
+            Variable.stop_gradient.fset(self, stop)
+
+    def to_string(self, throw_on_error=True, with_details=False):
+        return super().to_string() if self.is_written else f"var {self.name} : not written yet"
+
+
 class Operator:
     """One op of a program, to look at."""
 
@@ -256,12 +308,12 @@ class Block:
         return {name: self.program._variable(name) for name in self.program.ir.vars()}
 
     def var(self, name):
-        if not self.program.ir.has(name):
+        if not self.has_var(name):
             raise ValueError(f"the program has no variable '{name}'")
         return self.program._variable(name)
 
     def has_var(self, name):
-        return self.program.ir.has(name)
+        return self.program.ir.has(name) or isinstance(self.program._variables.get(name), Unwritten)
 
     _find_var_recursive = _var_recursive = lambda self, name: self.var(name) if self.has_var(name) else None
 
@@ -272,21 +324,44 @@ class Block:
 
     def create_var(self, name=None, shape=None, dtype="float32", type=None, lod_level=0, persistable=False,
                    stop_gradient=True):
-        """A variable that lives from step to step and starts with zeros."""
-        if shape is None:
-            raise native.UnsupportedError("Block.create_var needs a shape; variables of ops are made by the ops")
+        """persistable: a variable that lives from step to step and starts with zeros. Otherwise one that an op of
+        append_op will write."""
         if type not in (None, "lod_tensor") or lod_level:
             raise native.UnsupportedError(f"Block.create_var: type={type!r}, lod_level={lod_level}: a plain tensor is made")
+        if name is not None and self.program.ir.has(name):
+            return self.program._variable(name)
+        dtype, given = None if dtype is None else _dtype.convert(dtype), name is not None
         name = name or unique_name.generate("_generated_var")
-        self.program.builder().state(name, _dtype.convert(dtype), list(shape), 0.0)
+        if not persistable:
+            return self.program._variables.setdefault(name, Unwritten(self.program, name, dtype, shape, given, stop_gradient))
+        if shape is None:
+            raise native.InvalidArgumentError(f"Block.create_var: '{name}' is persistable and needs a shape")
+        self.program.builder().state(name, dtype or "float32", [int(d) for d in shape], 0.0)
         variable = self.program._variable(name)
         variable.stop_gradient = stop_gradient
         return variable
 
-    def append_op(self, type=None, inputs=None, outputs=None, attrs=None):
-        raise native.UnsupportedError(
-            "Block.append_op: ops have slots and attributes of their own here; call the function of paddle.* that "
-            "adds the op, or fleetx's op by paddle._graph.emit")
+    def create_parameter(self, name=None, shape=None, dtype="float32", initializer=None, trainable=True, regularizer=None,
+                         optimize_attr=None, need_clip=True, stop_gradient=False, attr=None):
+        """A parameter; one of the same name is shared. optimize_attr may have a learning_rate."""
+        from paddle import _param
+        if shape is None:
+            raise native.InvalidArgumentError("Block.create_parameter needs a shape")
+        if attr is None:
+            attr = _param.ParamAttr(name, initializer, (optimize_attr or {}).get("learning_rate", 1.0), regularizer,
+                                    trainable and not stop_gradient, need_clip=need_clip)
+        return _param.make(shape, attr, "create_parameter", dtype, program=self.program)
+
+    def append_op(self, type=None, inputs=None, outputs=None, attrs=None, stop_gradient=False):
+        """Adds an op by the original's name, slots and attributes (paddle._original_ops lists them). Its outputs are
+        variables of create_var, or others, which are assigned to."""
+        from paddle import _original_ops
+        _original_ops.append(self, type, inputs, outputs, attrs)
+        if stop_gradient:
+            for values in (outputs or {}).values():
+                for v in as_list(values):
+                    (self.var(v) if isinstance(v, str) else v).stop_gradient = True
+        return self.ops[-1]
 
     def __repr__(self):
         return self.program.to_string()

@@ -20,7 +20,7 @@ ORIGINAL = {
         is_floating_point is_integer isin isneginf isposinf isreal jit kaiser_window kthvalue layer_norm lcm ldexp
         lgamma linalg log_normal logaddexp logcumsumexp logit logspace manual_seed masked_scatter masked_select
         matrix_transpose median mode msort multigammaln multinomial nan_to_num nanmean nanmedian nanquantile nansum
-        narrow nextafter nonzero onnx outer pdist poisson polar polygamma positive profiler put_along_axis quantile
+        narrow nextafter nonzero onnx outer pdist poisson polar polygamma positive put_along_axis quantile
         quantization rad2deg rand_like randint_like randn_like randperm ravel real reduce_as renorm rot90 row_stack
         scatter_add scatter_reduce searchsorted select_scatter set_cuda_rng_state set_default_device set_grad_enabled
         set_rng_state sgn sigmoid signal signbit sinc slice_scatter softmax sparse special standard_gamma summary
@@ -102,7 +102,7 @@ ORIGINAL = {
         MultivariateNormalDiag Normal RNNCell SampleEmbeddingHelper TrainingHelper Uniform adaptive_pool3d
         add_position_encoding affine_grid anchor_generator array_length array_read array_write bilinear_tensor_product
         bipartite_match box_clip box_coder box_decoder_and_assign bpr_loss collect_fpn_proposals conv3d_transpose
-        create_array create_py_reader_by_data crop ctc_greedy_decoder data_norm deformable_conv deformable_roi_pooling
+        create_array crop ctc_greedy_decoder data_norm deformable_conv deformable_roi_pooling
         density_prior_box detection_output distribute_fpn_proposals dynamic_decode dynamic_lstmp edit_distance
         filter_by_instag fsp_matrix gather_tree gaussian_random_batch_size_like generate_mask_labels
         generate_proposal_labels generate_proposals get_tensor_from_selected_rows grid_sampler hash im2sequence
@@ -114,7 +114,7 @@ ORIGINAL = {
         unfold uniform_random_batch_size_like unique_with_counts yolo_box""".split(),
     "paddle.fluid": """
         ComplexVariable DataFeedDesc LoDTensorArray communicator device_worker distribute_lookup_table dygraph_grad_clip
-        entry_attr inference input ir lod_tensor_array log_helper memory_analysis net_drawer parallel_executor reader
+        entry_attr inference input ir lod_tensor_array log_helper memory_analysis net_drawer reader
         trainer_factory wrapped_decorator""".split(),
     "paddle.fluid.metrics": """
         DetectionMAP""".split(),

@@ -38,15 +38,21 @@ from paddle.fluid import executor as executor
 from paddle.fluid import framework as framework
 from paddle.fluid import initializer as initializer
 from paddle.fluid import io as io
+from paddle.fluid import layer_helper as layer_helper
 from paddle.fluid import layers as layers
+from paddle.fluid import lod_tensor as lod_tensor
 from paddle.fluid import metrics as metrics
 from paddle.fluid import nets as nets
 from paddle.fluid import optimizer as optimizer
+from paddle.fluid import parallel_executor as parallel_executor
 from paddle.fluid import param_attr as param_attr
 from paddle.fluid import regularizer as regularizer
 from paddle.fluid import transpiler as transpiler
 from paddle.fluid import unique_name as unique_name
 from paddle.fluid.data_feeder import DataFeeder as DataFeeder
+from paddle.fluid.lod_tensor import create_lod_tensor as create_lod_tensor
+from paddle.fluid.lod_tensor import create_random_int_lodtensor as create_random_int_lodtensor
+from paddle.fluid.parallel_executor import ParallelExecutor as ParallelExecutor
 from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
 from paddle.io import DataLoader as DataLoader
 from paddle.io import GeneratorLoader as PyReader
@@ -59,7 +65,6 @@ from paddle.static.io import save as save
 from paddle.static.nn import embedding as embedding
 from paddle.tensor.manipulation import one_hot as one_hot
 
-def create_lod_tensor(data: Any, recursive_seq_lens: Any, place: Any = None) -> Any: ...
 def in_dygraph_mode() -> bool: ...
 def memory_optimize(input_program: Any, skip_opt_set: Any = None, print_log: Any = False, level: Any = 0, skip_grads: Any = False) -> Any: ...
 def release_memory(input_program: Any, skip_opt_set: Any = None) -> Any: ...

@@ -11,8 +11,8 @@ import paddle.fluid as fluid
 
 @pytest.mark.parametrize("path, words", [
     ("paddle.nn.Conv3D", "Conv2D"), ("paddle.static.nn.while_loop", "paddle.where"),
-    ("paddle.fluid.layers.While", "where"), ("paddle.fluid.dygraph", "static"), ("paddle.jit", "enable_static"),
-    ("paddle.fluid.layers.dynamic_lstm", "paddle.nn.LSTM"), ("paddle.fluid.ParallelExecutor", "fleetrun"),
+    ("paddle.fluid.layers.While", "where"), ("paddle.fluid.dygraph.to_variable", "static"), ("paddle.jit", "enable_static"),
+    ("paddle.fluid.layers.dynamic_lstm", "paddle.nn.LSTM"), ("paddle.fluid.contrib.memory_usage", "plan"),
     ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.cholesky", "FleetX"),
     ("paddle.distributed.spawn", "fleetrun"), ("paddle.distributed.ShowClickEntry", "CountFilterEntry"),
     ("paddle.dataset.cifar", "DataLoader"), ("paddle.nn.functional.ctc_loss", "cross_entropy")])

@@ -21,7 +21,7 @@ _refused = _refuse.getter(__name__, {
     "distributed_scaler": "DistributedStrategy().amp", "meta_parallel": "nothing",
     "Fleet": "the functions of this module"},
     lazy={"metrics": "paddle.distributed.fleet.metrics", "utils": "paddle.distributed.fleet.utils",
-          "launch": "paddle.distributed.launch"})
+          "launch": "paddle.distributed.fleet.launch"})
 
 
 def __getattr__(name):

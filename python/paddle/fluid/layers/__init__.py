@@ -42,16 +42,16 @@ _REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "while_loop", "Static
 _REFUSED.update({name: _NO_LOD for name in ("sequence_unpad", "sequence_slice", "sequence_scatter", "lod_append")})
 _REFUSED.update({name: "a layer over a whole sequence, such as paddle.nn.LSTM" for name in (
     "dynamic_lstm", "dynamic_gru", "lstm", "gru_unit", "lstm_unit", "rnn", "LSTMCell", "GRUCell", "beam_search")})
-_REFUSED.update({"py_reader": "fluid.io.DataLoader.from_generator", "read_file": "fluid.io.DataLoader.from_generator",
-                 "double_buffer": "fluid.io.DataLoader.from_generator",
-                 "nce": "fc", "hsigmoid": "fc", "conv3d": "conv2d", "pool3d": "pool2d",
+_REFUSED.update({"nce": "fc", "hsigmoid": "fc", "conv3d": "conv2d", "pool3d": "pool2d",
                  "linear_chain_crf": "nothing", "crf_decoding": "nothing", "warpctc": "cross_entropy", "unique": "nothing",
                  "chunk_eval": "nothing", "sampled_softmax_with_cross_entropy": "softmax_with_cross_entropy",
                  "center_loss": "nothing", "lrn": "paddle.nn.LocalResponseNorm",
                  "spectral_norm": "nothing", "space_to_depth": "transpose", "continuous_value_model": "nothing",
                  "shuffle_batch": "paddle.reader.shuffle", "prior_box": "nothing",
                  "multiclass_nms": "nothing", "roi_align": "nothing", "yolov3_loss": "nothing"})
-__getattr__ = _refuse.getter(__name__, _REFUSED)
+__getattr__ = _refuse.getter(__name__, _REFUSED, lazy={
+    name: f"paddle.fluid.layers.{name}" for name in ("collective", "device", "loss", "metric_op", "ops", "sequence_lod", "utils")})
 
-from paddle.fluid.layers import control_flow  # noqa: E402,F401
+from paddle.fluid.layers import control_flow, io  # noqa: E402,F401
+from paddle.fluid.layers.io import create_py_reader_by_data, double_buffer, py_reader, read_file  # noqa: E402,F401
 from paddle.fluid.layers.control_flow import Switch, case, cond, switch_case  # noqa: E402,F401

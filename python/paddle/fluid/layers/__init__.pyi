@@ -6,15 +6,27 @@ from typing import Any
 import numpy
 
 from paddle._graph import Variable as Variable
+from paddle.fluid.layers import collective as collective
 from paddle.fluid.layers import control_flow as control_flow
+from paddle.fluid.layers import device as device
+from paddle.fluid.layers import io as io
 from paddle.fluid.layers import learning_rate_scheduler as learning_rate_scheduler
+from paddle.fluid.layers import loss as loss
+from paddle.fluid.layers import metric_op as metric_op
 from paddle.fluid.layers import nn as nn
+from paddle.fluid.layers import ops as ops
 from paddle.fluid.layers import sequence as sequence
+from paddle.fluid.layers import sequence_lod as sequence_lod
 from paddle.fluid.layers import tensor as tensor
+from paddle.fluid.layers import utils as utils
 from paddle.fluid.layers.control_flow import Switch as Switch
 from paddle.fluid.layers.control_flow import case as case
 from paddle.fluid.layers.control_flow import cond as cond
 from paddle.fluid.layers.control_flow import switch_case as switch_case
+from paddle.fluid.layers.io import create_py_reader_by_data as create_py_reader_by_data
+from paddle.fluid.layers.io import double_buffer as double_buffer
+from paddle.fluid.layers.io import py_reader as py_reader
+from paddle.fluid.layers.io import read_file as read_file
 from paddle.fluid.layers.learning_rate_scheduler import cosine_decay as cosine_decay
 from paddle.fluid.layers.learning_rate_scheduler import exponential_decay as exponential_decay
 from paddle.fluid.layers.learning_rate_scheduler import inverse_time_decay as inverse_time_decay
