@@ -87,8 +87,7 @@ class Collector {
   void stop(const std::string& file) {
     const std::scoped_lock lock(mutex_);
     in_session_ = false;
-    const bool written =
-        file.empty() || write(file, std::span(events_).subspan(session_begin_));
+    const bool written = file.empty() || write(file, std::span(events_).subspan(session_begin_));
     if (file_.empty()) events_.clear();
     check_arg(written, "cannot write the trace to ", file);
   }

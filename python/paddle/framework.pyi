@@ -9,13 +9,13 @@ from paddle import in_dynamic_mode as in_dygraph_mode
 from paddle import in_dynamic_mode as in_dynamic_mode
 from paddle import no_grad as no_grad
 from paddle import seed as seed
+from paddle._block import Block as Block
+from paddle._block import Operator as Operator
 from paddle._dtype import get_default_dtype as get_default_dtype
 from paddle._dtype import set_default_dtype as set_default_dtype
 from paddle._executor import CPUPlace as CPUPlace
 from paddle._executor import CUDAPinnedPlace as CUDAPinnedPlace
 from paddle._executor import CUDAPlace as CUDAPlace
-from paddle._graph import Block as Block
-from paddle._graph import Operator as Operator
 from paddle._graph import Parameter as Parameter
 from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
