@@ -13,6 +13,7 @@ from paddle import distributed as distributed
 from paddle import files as files
 from paddle import fluid as fluid
 from paddle import framework as framework
+from paddle import incubate as incubate
 from paddle import io as io
 from paddle import metric as metric
 from paddle import nn as nn
@@ -45,7 +46,6 @@ from paddle._executor import global_scope as global_scope
 from paddle._executor import is_compiled_with_cuda as is_compiled_with_cuda
 from paddle._executor import scope_guard as scope_guard
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Tensor
 from paddle._graph import Variable as Variable
 from paddle._graph import default_main_program as default_main_program
 from paddle._graph import default_startup_program as default_startup_program
@@ -224,6 +224,10 @@ class FleetXError:
 
 class InvalidArgumentError(FleetXError):
     ...
+
+
+class Tensor:
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
 
 class UnsupportedError(FleetXError):

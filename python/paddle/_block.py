@@ -72,10 +72,10 @@ class Block:
     def var(self, name):
         if not self.has_var(name):
             raise ValueError(f"the program has no variable '{name}'")
-        return self.program._variable(name)
+        return self.program._variable(self.program.known_name(name) or name)
 
     def has_var(self, name):
-        return self.program.ir.has(name) or isinstance(self.program._variables.get(name), _graph.Unwritten)
+        return self.program.known_name(name) is not None or isinstance(self.program._variables.get(name), _graph.Unwritten)
 
     _find_var_recursive = _var_recursive = lambda self, name: self.var(name) if self.has_var(name) else None
 

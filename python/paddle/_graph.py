@@ -263,6 +263,11 @@ class Program:
         self.lr_schedules = []  # (LRScheduler, name of the learning rate)
         self.lengths_of = {}  # input with sequences -> input with their lengths
         self.loaders = []  # DataLoaders that feed this program by themselves
+        self.gradient_names = {}  # w@GRAD -> the variable with the gradient that the update of w reads
+        self.gradient_clip = None  # of fluid.clip.set_gradient_clip
+        self.loose_inputs = set()  # of fluid.layers.data: their feeds take the declared shape
+        self._data_names = (None, set())  # of a version
+        self._with_fed = {}  # version and names of computed variables that are fed -> program
         self.fp16_variables = set()  # written by ops inside paddle.static.amp.fp16_guard()
         self.feed_names = None  # of a loaded inference model
         self.fetch_names = None
@@ -289,6 +294,27 @@ class Program:
             if name in self.lengths_of:
                 found.lod_level, found.lengths = 1, self._variable(self.lengths_of[name])
         return found
+
+    def note_gradients(self, pairs):
+        """`pairs`: (parameter, gradient). Of the first loss, where there are several."""
+        for p, g in pairs:
+            self.gradient_names.setdefault(p.grad_name, g.name)
+
+    def data_names(self):
+        """Of the inputs."""
+        if self._data_names[0] != self.ir.version:
+            self._data_names = self.ir.version, {n for n in self.ir.vars() if self.ir.var(n)["is_data"]}
+        return self._data_names[1]
+
+    def known_name(self, name):
+        """The name of a variable, also of x@GRAD where the gradient of x is called otherwise; None: there is none."""
+        if self.ir.has(name):
+            return name if name not in self.gradient_names else self.gradient_names[name]
+        found = self.gradient_names.get(name)
+        if found is None and name.endswith(GRAD_SUFFIX):
+            # A variable with several readers: the sum of what they give.
+            found = next((n for n in self.ir.vars() if n.startswith(name + "_sum_")), None)
+        return found if found is not None and self.ir.has(found) else None
 
     # ---- looking ----
     def global_block(self):
@@ -343,6 +369,7 @@ class Program:
         if not for_test:
             other.lr_schedules = list(self.lr_schedules)
         other.feed_names, other.fetch_names = self.feed_names, self.fetch_names
+        other.gradient_names, other.loose_inputs = dict(self.gradient_names), set(self.loose_inputs)
         other.loaders = list(self.loaders)  # both read from them
         return other
 
@@ -362,7 +389,17 @@ class Program:
         """Ops of schedules need no mark here."""
         yield
 
-    _optimized_guard = lambda self, param_and_grads: self._lr_schedule_guard()  # noqa: E731
+    @contextlib.contextmanager
+    def update_ops(self):
+        """Ops that are added inside are part of the update: clone(for_test=True) leaves them out."""
+        builder = self.builder()
+        old, builder.is_update = builder.is_update, True
+        try:
+            yield
+        finally:
+            builder.is_update = old
+
+    _optimized_guard = lambda self, param_and_grads: self.update_ops()  # noqa: E731
 
     def _prune(self, targets):
         names = [t if isinstance(t, str) else t.name for t in as_list(targets)]

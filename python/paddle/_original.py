@@ -15,7 +15,7 @@ ORIGINAL = {
         gammaincc gammaln gcd geometric ger get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype
         get_cuda_rng_state get_cudnn_version get_default_device get_device_module get_rng_state grad group_norm
         hamming_window hann_window hapi heaviside histogram histogram_bin_edges histogramdd hsplit hstack hub hypot i0
-        i0e i1 i1e iinfo imag incubate index_add index_fill index_put inference inner int int16 int8 inverse
+        i0e i1 i1e iinfo imag index_add index_fill index_put inference inner int int16 int8 inverse
         is_autocast_enabled is_compiled_with_cinn is_compiled_with_custom_device is_compiled_with_ipu is_complex
         is_floating_point is_integer isin isneginf isposinf isreal jit kaiser_window kthvalue layer_norm lcm ldexp
         lgamma linalg log_normal logaddexp logcumsumexp logit logspace manual_seed masked_scatter masked_select
@@ -52,7 +52,7 @@ ORIGINAL = {
         Bilinear ConstantInitializer Dirac MSRAInitializer NormalInitializer NumpyArrayInitializer Orthogonal
         TruncatedNormalInitializer UniformInitializer XavierInitializer calculate_gain""".split(),
     "paddle.static": """
-        ExponentialMovingAverage IpuCompiledProgram IpuStrategy Operator Parameter ctr_metric_bundle ipu_shard_guard
+        IpuCompiledProgram IpuStrategy Operator Parameter ctr_metric_bundle ipu_shard_guard
         is_persistable load_vars py_func quantization save_vars set_ipu_shard setitem xpu_places""".split(),
     "paddle.static.nn": """
         bilinear_tensor_product case cond continuous_value_model conv3d_transpose deform_conv2d nce py_func row_conv

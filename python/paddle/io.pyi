@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle._executor import EOFException as EOFException
+from paddle._executor import FedArray as FedArray
 from paddle._executor import LoDTensor as LoDTensor
 from paddle._graph import Variable as Variable
 from paddle.reader import buffered as buffered

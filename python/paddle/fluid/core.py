@@ -2,6 +2,7 @@
 from paddle._executor import (BuildStrategy, CPUPlace, CUDAPinnedPlace, CUDAPlace, EOFException, LoDTensor,  # noqa: F401
                               Scope, global_scope as _global_scope)
 from paddle._native import native as _native
+from paddle._places import cuda_device_count as get_cuda_device_count, is_compiled_with_cuda  # noqa: F401
 from paddle import _dtype, _refuse
 
 EnforceNotMet = _native.FleetXError
@@ -13,14 +14,6 @@ class VarDesc:
         FP16, FP32, FP64 = _dtype.float16, _dtype.float32, _dtype.float64
         INT32, INT64, UINT8, BOOL = _dtype.int32, _dtype.int64, _dtype.uint8, _dtype.bool_
         LOD_TENSOR, SELECTED_ROWS = "lod_tensor", "selected_rows"
-
-
-def get_cuda_device_count():
-    return 0
-
-
-def is_compiled_with_cuda():
-    return False
 
 
 __getattr__ = _refuse.getter(__name__, {"PSGPU": "nothing", "Communicator": "nothing", "Tensor": "numpy arrays", "ops": "paddle.*"})

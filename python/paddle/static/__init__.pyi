@@ -26,6 +26,7 @@ from paddle._param import ParamAttr as ParamAttr
 from paddle._param import WeightNormParamAttr as WeightNormParamAttr
 from paddle.metric import accuracy as accuracy
 from paddle.metric import auc as auc
+from paddle.optimizer._averages import ExponentialMovingAverage as ExponentialMovingAverage
 from paddle.static import amp as amp
 from paddle.static import io as io
 from paddle.static import nn as nn
