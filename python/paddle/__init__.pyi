@@ -37,13 +37,8 @@ from paddle._dtype import int32 as int32
 from paddle._dtype import int64 as int64
 from paddle._dtype import set_default_dtype as set_default_dtype
 from paddle._dtype import uint8 as uint8
-from paddle._executor import CPUPlace as CPUPlace
-from paddle._executor import CUDAPinnedPlace as CUDAPinnedPlace
-from paddle._executor import CUDAPlace as CUDAPlace
 from paddle._executor import Executor as Executor
-from paddle._executor import XPUPlace as XPUPlace
 from paddle._executor import global_scope as global_scope
-from paddle._executor import is_compiled_with_cuda as is_compiled_with_cuda
 from paddle._executor import scope_guard as scope_guard
 from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
@@ -51,6 +46,11 @@ from paddle._graph import default_main_program as default_main_program
 from paddle._graph import default_startup_program as default_startup_program
 from paddle._graph import program_guard as program_guard
 from paddle._param import ParamAttr as ParamAttr
+from paddle._places import CPUPlace as CPUPlace
+from paddle._places import CUDAPinnedPlace as CUDAPinnedPlace
+from paddle._places import CUDAPlace as CUDAPlace
+from paddle._places import XPUPlace as XPUPlace
+from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda
 from paddle.files import load as load
 from paddle.files import save as save
 from paddle.tensor.creation import arange as arange

@@ -6,7 +6,7 @@ import warnings
 import numpy
 
 from paddle import _graph
-from paddle._lod_tensor import FedArray, LoDTensor  # noqa: F401
+from paddle._lod_tensor import LoDTensor  # noqa: F401
 from paddle._native import native
 from paddle._places import (CPUPlace, CUDAPinnedPlace, CUDAPlace, XPUPlace, cpu_places, cuda_places,  # noqa: F401
                             is_compiled_with_cuda)
@@ -291,8 +291,17 @@ def _with_lengths(program, feed):
         if name in feed and lengths not in feed and program.ir.has(lengths):
             value = feed[name]
             known = value.recursive_sequence_lengths() if isinstance(value, LoDTensor) else []
+            if known:
+                out[name] = _rows(value.numpy(), program.ir.shape(name))
             out[lengths] = numpy.array(known[-1] if known else [1] * len(numpy.asarray(value)), "int64")
     return out
+
+
+def _rows(array, declared):
+    """Rows of sequences may be fed as [n, 1] where [n] is declared, and the other way round."""
+    row = list(declared[1:])
+    fits = array.ndim != len(declared) and -1 not in row and numpy.prod(array.shape[1:]) == numpy.prod(row)
+    return array.reshape([len(array)] + row) if fits else array
 
 
 def _dataset_inputs(program, variables):

@@ -6,7 +6,8 @@ import threading
 import numpy
 
 from paddle import _graph, _refuse
-from paddle._executor import EOFException, FedArray, LoDTensor
+from paddle._executor import EOFException, LoDTensor
+from paddle._lod_tensor import FedArray as _FedArray
 from paddle._native import native
 from paddle.reader import buffered, xmap_readers
 
@@ -46,7 +47,7 @@ def _as_fed(batch):
         return {name: _as_fed(value) for name, value in batch.items()}
     if isinstance(batch, list):
         return [_as_fed(value) for value in batch]
-    return batch.view(FedArray) if type(batch) is numpy.ndarray else batch
+    return batch.view(_FedArray) if type(batch) is numpy.ndarray else batch
 
 
 def _sequences(column, variable):

@@ -136,6 +136,9 @@ def test_lod_tensors_from_lists():
         fluid.create_lod_tensor([[1, 2], [3]], [[2, 2]], fluid.CPUPlace())
     with pytest.raises(ValueError, match="add up"):
         fluid.create_lod_tensor(np.zeros((4, 1)), [[2, 1]], fluid.CPUPlace())
+    words = fluid.data("words", [None], "int64", lod_level=1)
+    got, = static.Executor().run(feed={"words": t}, fetch_list=[fluid.layers.sequence_pool(fluid.layers.cast(words, "float32"), "sum")])
+    assert got.ravel().tolist() == [3, 3]
     drawn = fluid.create_random_int_lodtensor([[2, 3]], [1], fluid.CPUPlace(), 2, 4)
     assert drawn.shape() == [5, 1] and drawn.numpy().min() >= 2 and drawn.numpy().max() <= 4
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 
-from paddle._executor import cpu_places as cpu_places
 from paddle._graph import Variable as Variable
+from paddle._places import cpu_places as cpu_places
 
 def get_places(device_count: Any = None, device_type: Any = None) -> Variable: ...
