@@ -513,7 +513,12 @@ def emit(op, inputs, attrs=None, outputs=None, name=None):
     dests = [(slot, [v if isinstance(v, str) else v.name for v in as_list(values)])
              for slot, values in (outputs or {}).items()]
     layer = name or unique_name.generate(op)
-    made = program.builder().op(op, slots, attrs or {}, dests, layer, *user_line())
+    try:
+        made = program.builder().op(op, slots, attrs or {}, dests, layer, *user_line())
+    except native.InvalidArgumentError:
+        if dests or not any(v.dtype == "float64" for value in inputs.values() for v in as_list(value)):
+            raise
+        return _emit_in_float32(op, inputs, attrs, layer)
     out = {slot: [program._variable(n) for n in names] for slot, names in made.items()}
     lengths = _lengths_of(v for value in inputs.values() for v in as_list(value))
     if lengths is not None:
@@ -521,6 +526,25 @@ def emit(op, inputs, attrs=None, outputs=None, name=None):
             for v in variables:
                 v.lengths = lengths
     return out
+
+
+def _emit_in_float32(op, inputs, attrs, name):
+    """An op that has no float64 computes in float32, and gives float64."""
+    narrow = {slot: [in_float32(v) for v in as_list(value)] for slot, value in inputs.items()}
+    out = emit(op, narrow, attrs, None, name)
+    return {slot: [in_float64(v) for v in variables] for slot, variables in out.items()}
+
+
+def _as(v, dtype):
+    return emit("cast", {"x": v}, {"dtype": dtype})["out"][0]
+
+
+def in_float32(v):
+    return _as(v, "float32") if v.dtype == "float64" else v
+
+
+def in_float64(v):
+    return _as(v, "float64") if v.dtype == "float32" else v
 
 
 def _lengths_of(variables):
@@ -536,6 +560,8 @@ def call(op, inputs, attrs=None, name=None):
 def layer_call(function, x, options, name):
     """A layer of the C++ side that owns parameters or needs the program's state."""
     _check_variables(function.__name__, "x", [x])
+    if x.dtype == "float64":
+        return in_float64(layer_call(function, in_float32(x), options, name))
     program = x._program
     out = program._variable(function(program.builder(), x.name, options, name, *user_line()))
     out.lengths = x.lengths

@@ -100,18 +100,18 @@ ORIGINAL = {
     "paddle.fluid.layers": """
         Assert BasicDecoder BeamSearchDecoder Categorical DecodeHelper Decoder DynamicRNN GreedyEmbeddingHelper
         MultivariateNormalDiag Normal RNNCell SampleEmbeddingHelper TrainingHelper Uniform adaptive_pool3d
-        add_position_encoding affine_grid anchor_generator array_length array_read array_write bilinear_tensor_product
-        bipartite_match box_clip box_coder box_decoder_and_assign bpr_loss collect_fpn_proposals conv3d_transpose
-        create_array crop ctc_greedy_decoder data_norm deformable_conv deformable_roi_pooling
-        density_prior_box detection_output distribute_fpn_proposals dynamic_decode dynamic_lstmp edit_distance
-        filter_by_instag fsp_matrix gather_tree gaussian_random_batch_size_like generate_mask_labels
-        generate_proposal_labels generate_proposals get_tensor_from_selected_rows grid_sampler hash im2sequence
-        image_resize_short inplace_abn iou_similarity load locality_aware_nms lod_rank_table matrix_nms max_sequence_len
-        mean_iou merge_selected_rows multi_box_head npair_loss pad_constant_like polygon_box_transform prroi_pool
-        psroi_pool random_crop reorder_lod_tensor_by_rank resize_linear resize_trilinear retinanet_detection_output
-        retinanet_target_assign roi_perspective_transform roi_pool row_conv rpn_target_assign sampling_id
-        sigmoid_focal_loss similarity_focus ssd_loss target_assign teacher_student_sigmoid_loss tensor_array_to_tensor
-        unfold uniform_random_batch_size_like unique_with_counts yolo_box""".split(),
+        affine_grid anchor_generator array_length array_read array_write bipartite_match box_clip box_coder
+        box_decoder_and_assign collect_fpn_proposals conv3d_transpose create_array ctc_greedy_decoder
+        deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
+        dynamic_decode dynamic_lstmp edit_distance filter_by_instag gather_tree gaussian_random_batch_size_like
+        generate_mask_labels generate_proposal_labels generate_proposals get_tensor_from_selected_rows
+        grid_sampler hash im2sequence image_resize_short inplace_abn iou_similarity load locality_aware_nms
+        lod_rank_table matrix_nms max_sequence_len merge_selected_rows multi_box_head polygon_box_transform
+        prroi_pool psroi_pool random_crop reorder_lod_tensor_by_rank resize_linear resize_trilinear
+        retinanet_detection_output retinanet_target_assign roi_perspective_transform roi_pool row_conv
+        rpn_target_assign sampling_id sigmoid_focal_loss similarity_focus ssd_loss target_assign
+        teacher_student_sigmoid_loss tensor_array_to_tensor unfold uniform_random_batch_size_like
+        unique_with_counts yolo_box""".split(),
     "paddle.fluid": """
         ComplexVariable DataFeedDesc LoDTensorArray communicator device_worker distribute_lookup_table dygraph_grad_clip
         entry_attr inference input ir lod_tensor_array log_helper memory_analysis net_drawer reader

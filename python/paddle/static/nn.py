@@ -1,6 +1,6 @@
 """Layers that own their parameters: a call makes them and uses them."""
 from paddle import _dtype, _param, _refuse
-from paddle._graph import Variable, as_list, layer_call
+from paddle._graph import Variable, as_list, in_float64, layer_call
 from paddle._native import native
 from paddle._param import ParamAttr
 from paddle.nn import initializer as I
@@ -187,8 +187,8 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
     """Rows of a table [rows, width]; the result has the shape of input with the width appended. is_distributed: the
     table belongs on the parameter servers, where the job has some."""
     _check_input("embedding", input)
-    if _dtype.convert(dtype) != "float32":
-        raise native.UnsupportedError(f"embedding: dtype must be float32, got {dtype}")
+    if _dtype.convert(dtype) not in ("float32", "float64"):
+        raise native.UnsupportedError(f"embedding: dtype must be float32, or float64 for a result of that type, got {dtype}")
     rows, dim = [int(n) for n in size]
     if padding_idx is not None and padding_idx < 0:
         padding_idx += rows
@@ -202,7 +202,7 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
                "padding_idx": -1 if padding_idx is None else int(padding_idx)}
     out = layer_call(native.embedding, input, options, names.layer)
     names.remember()
-    return out
+    return in_float64(out) if _dtype.convert(dtype) == "float64" else out
 
 
 def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, param_attr=None, dtype="float32"):

@@ -9,6 +9,8 @@ from paddle.fluid.layers.nn import brelu as brelu
 from paddle.fluid.layers.nn import hard_sigmoid as hard_sigmoid
 from paddle.fluid.layers.nn import hard_swish as hard_swish
 from paddle.fluid.layers.nn import soft_relu as soft_relu
+from paddle.fluid.layers.nn import softplus as softplus
+from paddle.fluid.layers.nn import softshrink as softshrink
 from paddle.fluid.layers.nn import swish as swish
 from paddle.fluid.layers.nn import uniform_random as uniform_random
 from paddle.nn.functional.activation import gelu as gelu
@@ -17,8 +19,6 @@ from paddle.nn.functional.activation import log_sigmoid as logsigmoid
 from paddle.nn.functional.activation import relu as relu
 from paddle.nn.functional.activation import selu as selu
 from paddle.nn.functional.activation import sigmoid as sigmoid
-from paddle.nn.functional.activation import softplus as softplus
-from paddle.nn.functional.activation import softshrink as softshrink
 from paddle.nn.functional.activation import softsign as softsign
 from paddle.nn.functional.activation import tanh as tanh
 from paddle.nn.functional.activation import tanhshrink as tanh_shrink
