@@ -371,8 +371,12 @@ class Executor:
         self.place = place if place is not None else CPUPlace()
         self._exe = native.Executor()
 
+    at_close = []  # functions, for workers of servers in 1.x
+
     def close(self):
         self._exe = None
+        while Executor.at_close:
+            Executor.at_close.pop()()
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
             return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
@@ -386,6 +390,9 @@ class Executor:
                 "program.clone(for_test=True)" if use_prune else
                 "Executor.run: return_merged=False is not here; one process is one worker and has one value of each")
         program = _program_of(program)
+        if program.serve is not None:
+            program.serve()
+            return []
         scope = _scope if scope is None else scope
         fetch = _resolved(program, _fetch_names(fetch_list))
         if program.loaders and not feed:

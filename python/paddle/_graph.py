@@ -254,6 +254,8 @@ class _Desc:
 class Program:
     """A list of ops over named variables."""
 
+    serve = None  # a function, of a program that stands for a parameter server
+
     def __init__(self, ir=None):
         self.ir = ir if ir is not None else native.Program()
         self._variables = {}
@@ -264,6 +266,7 @@ class Program:
         self.lengths_of = {}  # input with sequences -> input with their lengths
         self.loaders = []  # DataLoaders that feed this program by themselves
         self.gradient_names = {}  # w@GRAD -> the variable with the gradient that the update of w reads
+        self.trained_by = None  # what minimize() was told, and the programs before: for fluid.DistributeTranspiler
         self.gradient_clip = None  # of fluid.clip.set_gradient_clip
         self.loose_inputs = set()  # of fluid.layers.data: their feeds take the declared shape
         self._data_names = (None, set())  # of a version
@@ -299,6 +302,32 @@ class Program:
         """`pairs`: (parameter, gradient). Of the first loss, where there are several."""
         for p, g in pairs:
             self.gradient_names.setdefault(p.grad_name, g.name)
+
+    def before_training(self, optimizer, loss, parameters, no_grad_set, startup_program):
+        """What an optimizer that minimizes `loss` here must remember to do it again for the workers of a job."""
+        if self.trained_by is not None:
+            return None  # two losses: neither is the program's
+        startup = startup_program or self._startup or default_startup_program()
+        return {"main": self.ir.clone(), "startup": startup.ir.clone(), "startup_program": startup, "optimizer": optimizer,
+                "loss": loss, "parameters": parameters, "no_grad_set": no_grad_set}
+
+    def note_training(self, told):
+        self.trained_by = told if told is None else {**told, "ops": self.ir.op_count()}
+
+    def take_back_training(self):
+        """The program, and its startup program, as they were before minimize(). Gives what that was told."""
+        told, self.trained_by = self.trained_by, None
+        if told is None:
+            raise native.InvalidArgumentError("the program was not trained by one minimize(loss) of an optimizer")
+        if self.ir.op_count() != told["ops"]:
+            raise native.InvalidArgumentError("ops were added to the program after minimize(); transpile must follow it directly")
+        for program, ir in ((self, told["main"]), (told["startup_program"], told["startup"])):
+            program.ir = ir
+            program._builders.clear()
+            program._variables = {n: v for n, v in program._variables.items() if ir.has(v.name)}
+        self.lr_schedules, self.gradient_names = [], {}
+        told["optimizer"].forget(self)
+        return told
 
     def data_names(self):
         """Of the inputs."""

@@ -13,7 +13,7 @@ from paddle.fluid import layer_helper, lod_tensor, parallel_executor  # noqa: F4
 from paddle.fluid.data_feeder import DataFeeder  # noqa: F401
 from paddle.fluid.lod_tensor import create_lod_tensor, create_random_int_lodtensor  # noqa: F401
 from paddle.fluid.parallel_executor import ParallelExecutor  # noqa: F401
-from paddle.fluid.transpiler import DistributeTranspilerConfig  # noqa: F401
+from paddle.fluid.transpiler import DistributeTranspiler, DistributeTranspilerConfig  # noqa: F401
 from paddle.io import DataLoader, PyReader  # noqa: F401
 from paddle.static import data, device_guard, gradients, load, name_scope, save  # noqa: F401
 from paddle.static.nn import embedding  # noqa: F401
@@ -37,10 +37,9 @@ def memory_optimize(input_program, skip_opt_set=None, print_log=False, level=0, 
 def release_memory(input_program, skip_opt_set=None):
     """Memory is always planned: there is nothing to do."""
 
-_SERVERS = "fleet.distributed_optimizer(optimizer, DistributeTranspilerConfig())"
 _refused = _refuse.getter(__name__, {
     "enable_dygraph": "static programs", "enable_imperative": "static programs",
-    "DistributeTranspiler": _SERVERS, "evaluator": "metrics", "debugger": "print(program)",
+    "evaluator": "metrics", "debugger": "print(program)",
     "install_check": "paddle.utils.run_check()", "LoDTensorArray": "lists", "trainer_desc": "nothing"},
     lazy={"incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "dataset": "paddle.fluid.dataset",
           "reader": "paddle.io",

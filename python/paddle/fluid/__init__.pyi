@@ -54,6 +54,7 @@ from paddle.fluid.lod_tensor import create_lod_tensor as create_lod_tensor
 from paddle.fluid.lod_tensor import create_random_int_lodtensor as create_random_int_lodtensor
 from paddle.fluid.parallel_executor import ParallelExecutor as ParallelExecutor
 from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
+from paddle.fluid.transpiler.transpiler import DistributeTranspiler as DistributeTranspiler
 from paddle.io import DataLoader as DataLoader
 from paddle.io import GeneratorLoader as PyReader
 from paddle.static import data as data

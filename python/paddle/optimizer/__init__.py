@@ -53,8 +53,10 @@ class Optimizer:
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """Returns (operators, [(parameter, gradient), ...])."""
         _check_loss(loss)
+        before = loss.program.before_training(self, loss, parameters, no_grad_set, startup_program)
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         self.apply_gradients(pairs)
+        loss.program.note_training(before)
         return [], pairs
 
     def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):
@@ -104,6 +106,13 @@ class Optimizer:
         self._program, self._lr_name = program, lr_name
         self._learning_rate_map[program] = program._variable(lr_name)
         self._follow_schedule(program, lr_name)
+
+    def forget(self, program):
+        """The updates are no longer in `program`."""
+        rate = self._learning_rate_map.get(program)
+        if rate is not None and not program.ir.has(rate.name):
+            del self._learning_rate_map[program]
+        self._program = self._lr_name = None
 
     def _follow_schedule(self, program, lr_name):
         pair = (self._learning_rate, lr_name)

@@ -2,6 +2,14 @@
 from paddle._refuse import refuse
 
 
+class RoundRobin:
+    """For split_method: blocks of parameters go to the servers in turn."""
+
+
+class HashName:
+    """For split_method: blocks of parameters go to the servers by a hash of their names."""
+
+
 class DistributeTranspilerConfig:
     slice_var_up = True
     split_method = None
