@@ -140,4 +140,5 @@ __getattr__ = _refuse.getter(__name__, {
     "get_cuda_rng_state": "paddle.seed", "set_cuda_rng_state": "paddle.seed", "CUDAGraph": "nothing",
 }, lazy={"fluid": "paddle.fluid", "dataset": "paddle.dataset", "distributed": "paddle.distributed",
          "common_ops_import": "paddle.common_ops_import", "device": "paddle.device", "compat": "paddle.compat",
-         "framework": "paddle.framework", "profiler": "paddle.profiler", "incubate": "paddle.incubate"})
+         "framework": "paddle.framework", "profiler": "paddle.profiler", "incubate": "paddle.incubate",
+         "version": "paddle.version"})

@@ -24,6 +24,7 @@ from paddle import regularizer as regularizer
 from paddle import static as static
 from paddle import tensor as tensor
 from paddle import utils as utils
+from paddle import version as version
 from paddle import vision as vision
 from paddle._batch import batch as batch
 from paddle._dtype import bfloat16 as bfloat16

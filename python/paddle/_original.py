@@ -25,7 +25,7 @@ ORIGINAL = {
         scatter_add scatter_reduce searchsorted select_scatter set_cuda_rng_state set_default_device set_grad_enabled
         set_rng_state sgn sigmoid signal signbit sinc slice_scatter softmax sparse special standard_gamma summary
         sysconfig take take_along_dim tensor_split text to_dlpack tolist trapezoid tril_indices triu_indices uint16
-        uint32 uint64 unflatten unfold unique unique_consecutive vander vecdot version view view_as view_as_complex
+        uint32 uint64 unflatten unfold unique unique_consecutive vander vecdot view view_as view_as_complex
         view_as_real vsplit vstack""".split(),
     "paddle.nn": """
         AdaptiveAvgPool3D AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3D AlphaDropout AvgPool3D BatchNorm3D
@@ -55,7 +55,7 @@ ORIGINAL = {
         IpuCompiledProgram IpuStrategy Operator Parameter ctr_metric_bundle ipu_shard_guard
         is_persistable load_vars py_func quantization save_vars set_ipu_shard setitem xpu_places""".split(),
     "paddle.static.nn": """
-        bilinear_tensor_product case cond continuous_value_model conv3d_transpose deform_conv2d nce py_func row_conv
+        case cond continuous_value_model conv3d_transpose deform_conv2d nce py_func row_conv
         sequence_conv sequence_expand sequence_first_step sequence_last_step sequence_pool sequence_softmax
         spectral_norm static_pylayer switch_case while_loop""".split(),
     "paddle.io": """
@@ -114,7 +114,7 @@ ORIGINAL = {
         unique_with_counts yolo_box""".split(),
     "paddle.fluid": """
         ComplexVariable DataFeedDesc LoDTensorArray communicator device_worker distribute_lookup_table dygraph_grad_clip
-        entry_attr inference input ir lod_tensor_array log_helper memory_analysis net_drawer reader
+        entry_attr inference ir lod_tensor_array memory_analysis net_drawer reader
         trainer_factory wrapped_decorator""".split(),
     "paddle.fluid.metrics": """
         DetectionMAP""".split(),

@@ -1,6 +1,6 @@
 """The names of PaddlePaddle 1.x, for scripts that still use them."""
 from paddle import _refuse
-from paddle import ParamAttr, get_flags, set_flags  # noqa: F401
+from paddle import ParamAttr, get_flags, is_compiled_with_xpu, set_flags  # noqa: F401
 from paddle._executor import (BuildStrategy, CompiledProgram, CPUPlace, CUDAPinnedPlace, CUDAPlace,  # noqa: F401
                               ExecutionStrategy, Executor, LoDTensor, Scope, cpu_places, cuda_places, global_scope,
                               is_compiled_with_cuda, scope_guard)
@@ -40,10 +40,11 @@ def release_memory(input_program, skip_opt_set=None):
 _refused = _refuse.getter(__name__, {
     "enable_dygraph": "static programs", "enable_imperative": "static programs",
     "evaluator": "metrics", "debugger": "print(program)",
-    "install_check": "paddle.utils.run_check()", "LoDTensorArray": "lists", "trainer_desc": "nothing"},
+ "LoDTensorArray": "lists", "trainer_desc": "nothing"},
     lazy={"incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "dataset": "paddle.fluid.dataset",
           "reader": "paddle.io",
-          "contrib": "paddle.fluid.contrib", "dygraph": "paddle.fluid.dygraph", "profiler": "paddle.fluid.profiler",
+          "contrib": "paddle.fluid.contrib", "install_check": "paddle.fluid.install_check", "input": "paddle.fluid.input",
+          "log_helper": "paddle.fluid.log_helper", "dygraph": "paddle.fluid.dygraph", "profiler": "paddle.fluid.profiler",
           "transpiler": "paddle.fluid.transpiler"})
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle import get_flags as get_flags
+from paddle import is_compiled_with_xpu as is_compiled_with_xpu
 from paddle import set_flags as set_flags
 from paddle._executor import BuildStrategy as BuildStrategy
 from paddle._executor import CompiledProgram as CompiledProgram

@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle import FleetXError as EnforceNotMet
+from paddle import is_compiled_with_xpu as is_compiled_with_xpu
 from paddle._executor import BuildStrategy as BuildStrategy
 from paddle._executor import EOFException as EOFException
 from paddle._executor import Scope as Scope

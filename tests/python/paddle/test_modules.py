@@ -26,6 +26,12 @@ from paddle import static
     ("paddle.nn.utils", "parameters_to_vector"), ("paddle.utils.download", "get_weights_path_from_url"),
     ("paddle.utils.cpp_extension", "setup load CppExtension"), ("paddle.fluid.dygraph", "ParallelEnv Layer guard"),
     ("paddle.fluid.dygraph.parallel", "ParallelEnv Env"), ("paddle.fluid.layer_helper", "LayerHelper"),
+    ("paddle.version", "full_version major commit show"), ("paddle.fluid.log_helper", "get_logger"),
+    ("paddle.fluid.install_check", "run_check"), ("paddle.fluid.input", "embedding one_hot"),
+    ("paddle.fluid.incubate.fleet.utils.hdfs", "HDFSClient"), ("paddle.common_ops_import", "LayerHelper core"),
+    ("paddle.distributed.fleet.base.distributed_strategy", "DistributedStrategy"), ("paddle.distributed.fleet", "fleet"),
+    ("paddle.fluid.initializer", "init_on_cpu"), ("paddle.static.nn", "data_norm bilinear_tensor_product"),
+    ("paddle.fluid.framework", "core convert_np_dtype_to_dtype_"), ("paddle.fluid.io", "multiprocess_reader"),
     ("paddle.fluid.lod_tensor", "create_lod_tensor"), ("paddle.fluid.data_feeder", "convert_dtype check_variable_and_dtype")])
 def test_modules_are_there_by_their_paths(name, members):
     module = importlib.import_module(name)
@@ -54,6 +60,22 @@ def test_convert_dtype():
         check_type(1, "x", str, "my_op")
     with pytest.raises(TypeError, match="my_op: 'x' must be one of"):
         check_dtype("int64", "x", ["float32"], "my_op")
+
+
+def test_small_things(capfd):
+    import paddle.version
+    from paddle.fluid.executor import _fetch_var
+    paddle.version.show()
+    assert paddle.version.full_version in capfd.readouterr().out
+    log = fluid.log_helper.get_logger("a_test", "INFO", "%(message)s")
+    assert log is fluid.log_helper.get_logger("a_test", "INFO") and len(log.handlers) == 1
+    static.create_global_var([1], 3.0, "float32", True, name="kept")
+    static.Executor().run(static.default_startup_program())
+    assert _fetch_var("kept") == 3
+    with pytest.raises(ValueError, match="no variable 'gone'"):
+        _fetch_var("gone")
+    with fluid.initializer.init_on_cpu():
+        assert not fluid.initializer.force_init_on_cpu()
 
 
 def test_compat():

@@ -31,6 +31,11 @@ def data(name, shape, append_batch_size=True, dtype="float32", lod_level=0, type
     return variable
 
 
+def get_places(device_count=None, device_type=None):
+    from paddle.fluid.layers import device
+    return device.get_places(device_count, device_type)
+
+
 def cumsum(x, axis=None, exclusive=None, reverse=None):
     from paddle._graph import call
     return call("cumsum", {"x": x}, {"axis": -1 if axis is None else axis, "exclusive": bool(exclusive),
