@@ -340,8 +340,8 @@ def _in_declared_shape(program, feed):
         if rank == len(declared) or not rank or any(d < 0 for d in declared[1:]) or isinstance(value, LoDTensor):
             continue
         array, sample = numpy.asarray(value), int(numpy.prod(declared[1:], dtype="int64"))
-        if array.dtype != object and sample and array.size % sample == 0:
-            out[name] = array.reshape([array.size // sample if declared[0] < 0 else declared[0], *declared[1:]])
+        if array.dtype != object and sample and array.size % sample == 0 and declared[0] in (-1, array.size // sample):
+            out[name] = array.reshape([array.size // sample, *declared[1:]])
     return out
 
 

@@ -86,6 +86,10 @@ def test_feeds_of_another_rank_take_the_declared_shape():
     assert exe.run(clone, feed={"x": a.reshape(3, 2, 2), "y": np.array([1, 2, 3])}, fetch_list=outs)[0].shape == (3, 1, 2, 2)
     with pytest.raises(paddle.FleetXError, match="declares"):
         exe.run(feed={"x": np.zeros((3, 5), "float32"), "y": [1]}, fetch_list=[outs[0]])
+    whole = fluid.layers.data("whole", [4, 1], append_batch_size=False)
+    assert exe.run(feed={"whole": np.ones(4, "float32")}, fetch_list=[whole * 2.0])[0].shape == (4, 1)
+    with pytest.raises(paddle.FleetXError, match="declares"):
+        exe.run(feed={"whole": np.ones(8, "float32")}, fetch_list=[whole * 2.0])
 
 
 def test_computed_variables_can_be_fed():
