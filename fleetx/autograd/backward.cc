@@ -114,11 +114,12 @@ class Backward {
   std::map<std::string, Var> totals_;
 };
 
-void check_loss(const Var& loss) {
+void check_loss(const Var& loss, bool again) {
   check_arg(loss.shape().numel() == 1, "the loss '", loss.name(), "' must have one element, it is ",
             loss.type(), "; take its mean first");
   check_arg(is_float(loss.dtype()), "the loss '", loss.name(), "' must be a float, it is ",
             loss.type());
+  if (again) return;
   for (const Op& op : loss.builder().main().ops())
     check_arg(op.role != ir::Role::kBackward, "this program already has a backward part (op ",
               op.type(), "): minimize one loss, or add the losses up first");
@@ -132,6 +133,37 @@ std::vector<Var> wanted_parameters(ir::Builder& b, const Names& given) {
       if (!p->stop_gradient) params.push_back(b.var(p->name));
   check_arg(!params.empty(), "the program has no trainable parameter");
   return params;
+}
+
+// Inputs whose gradient is asked for by stop_gradient = false.
+std::vector<Var> wanted_inputs(ir::Builder& b) {
+  std::vector<Var> inputs;
+  for (const ir::VarInfo* v : b.main().vars())
+    if (v->is_data && !v->stop_gradient && is_float(v->type.dtype))
+      inputs.push_back(b.var(v->name));
+  return inputs;
+}
+
+std::string free_grad_name(ir::Builder& b, const std::string& variable) {
+  std::string name = ir::grad_name(variable);
+  return b.main().find(name) == nullptr ? name : b.unique_name(name);
+}
+
+// Gradients of inputs can be fetched by their name.
+void name_gradient(ir::Builder& b, const Var& input, const Var& gradient) {
+  const std::string name = ir::grad_name(input.name());
+  if (gradient.defined() && b.main().find(name) == nullptr)
+    b.op("assign", {{"x", gradient}}, {}, {{"out", name}});
+}
+
+// What the program trains. A second loss adds the parameters that are its own.
+void note_training(ir::Program& program, const Var& loss, const Var& seed,
+                   const std::vector<ParamGrad>& pairs) {
+  ir::Training& training = ir::Rewriter(program).edit_training();
+  if (training.empty()) training = {.loss = loss.name(), .seed = seed.name()};
+  for (const ParamGrad& pair : pairs)
+    if (training.find(pair.param.name()) == nullptr)
+      training.parameters.push_back({pair.param.name(), pair.grad.name()});
 }
 
 // Position of the op that writes each variable (last).
@@ -164,14 +196,18 @@ std::vector<Var> gradients(const std::vector<Var>& targets, const std::vector<Va
 }
 
 std::vector<ParamGrad> append_backward(const Var& loss, const BackwardOptions& options) {
-  check_loss(loss);
+  check_loss(loss, options.again);
   ir::Builder& b = loss.builder();
   const std::vector<Var> params = wanted_parameters(b, options.parameters);
+  const std::vector<Var> inputs = wanted_inputs(b);
+  std::vector<Var> variables = params;
+  variables.insert(variables.end(), inputs.begin(), inputs.end());
   const auto role = b.in_role(ir::Role::kBackward);
   const Var one =
       b.op("fill", {}, {{"shape", loss.shape()}, {"dtype", loss.dtype()}, {"value", 1.0}},
-           {{"out", ir::grad_name(loss.name())}});
-  std::vector<Var> grads = gradients({loss}, params, {one}, options.no_grad);
+           {{"out", free_grad_name(b, loss.name())}});
+  std::vector<Var> grads = gradients({loss}, variables, {one}, options.no_grad);
+  for (size_t i = 0; i < inputs.size(); ++i) name_gradient(b, inputs[i], grads[params.size() + i]);
 
   std::vector<ParamGrad> out;
   std::set<std::string> taken;
@@ -189,10 +225,7 @@ std::vector<ParamGrad> append_backward(const Var& loss, const BackwardOptions& o
   std::stable_sort(out.begin(), out.end(), [&](const ParamGrad& x, const ParamGrad& y) {
     return at[x.grad.name()] < at[y.grad.name()];
   });
-  ir::Training& training = ir::Rewriter(b.main()).edit_training();
-  training = {.loss = loss.name(), .seed = one.name()};
-  for (const ParamGrad& pair : out)
-    training.parameters.push_back({pair.param.name(), pair.grad.name()});
+  note_training(b.main(), loss, one, out);
   return out;
 }
 

@@ -20,11 +20,14 @@ struct BackwardOptions {
   ir::Names parameters = {};
   // Variables whose gradient is cut, in addition to those with stop_gradient.
   std::set<std::string> no_grad = {};
+  // May the program have a backward part already? (Two losses, each with an optimizer. Strategies
+  // see the first one.)
+  bool again = false;
 };
 
 // Gradients of `loss` (one element) for the parameters, in the order in which backward produces
 // them. A parameter that the loss does not depend on is not in the list. Fills in what the program
-// trains (ir/training.h).
+// trains (ir/training.h). Inputs without stop_gradient get one, too, named NAME@GRAD.
 std::vector<ParamGrad> append_backward(const ir::Var& loss, const BackwardOptions& options = {});
 
 // What the program trains now: its parameters with the gradients that an optimizer is to apply, as

@@ -39,6 +39,8 @@ constexpr std::array kKnown{
           "certificate (PEM) of this host: encrypts the traffic between hosts, with the two below"},
     Known{"FLEETX_TLS_KEY", "private key (PEM) of that certificate"},
     Known{"FLEETX_TLS_CA", "certificates (PEM) that sign those of all hosts"},
+    Known{"FLEETX_CUDA",
+          "0: paddle.is_compiled_with_cuda() is False, for scripts that choose by it"},
     Known{"FLEETX_DATA", "folder of data sets (default: where the Debian packages put them)"},
     Known{"FLEETX_MIRROR", "address that takes the place of scheme and host of every download"},
     Known{"FLEETX_SHADOW_PADDLE",

@@ -56,4 +56,26 @@ Program prune(const Program& program, const Names& targets) {
   return out;
 }
 
+Program with_fed(const Program& program, const Names& variables) {
+  Program out = program;
+  Rewriter rw(out);
+  for (const std::string& name : variables) {
+    const VarInfo info = out.var(name);
+    check_arg(!info.persistable, "'", name, "' lives from step to step and is no input");
+    for (auto op = rw.begin(); op != rw.end(); ++op) {
+      for (size_t slot = 0; slot < op->outputs.size(); ++slot) {
+        Names names = op->outputs[slot];
+        if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+        VarInfo unread = info;
+        unread.name = rw.fresh_name(name + "_unread");
+        rw.add_var(unread);
+        std::replace(names.begin(), names.end(), name, unread.name);
+        rw.set_outputs(op, op->def->outputs[slot].name, names);
+      }
+    }
+    rw.edit_var(name).is_data = true;
+  }
+  return out;
+}
+
 }  // namespace fleetx::ir

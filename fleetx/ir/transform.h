@@ -13,4 +13,8 @@ Program clone_for_test(const Program& program);
 // Unknown: an error.
 Program prune(const Program& program, const Names& targets);
 
+// `variables`, which ops of the program compute, are inputs of the new one: what was computed for
+// them is left unread.
+Program with_fed(const Program& program, const Names& variables);
+
 }  // namespace fleetx::ir

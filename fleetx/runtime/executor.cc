@@ -16,6 +16,7 @@
 #include "fleetx/comm/groups.h"
 #include "fleetx/kernel/ticket.h"
 #include "fleetx/runtime/bind.h"
+#include "fleetx/runtime/profile_session.h"
 #include "fleetx/runtime/trace.h"
 
 namespace fleetx::runtime {
@@ -113,12 +114,15 @@ void report_call(const Plan& plan, const Step& step, uint64_t start, uint64_t en
                           waited * 1e3, " ms waited"));
   }
   if (profile != nullptr) profile->add(call);
+  if (profile_session::active()) profile_session::add(call);
 }
 
 struct StepWatcher final : Plan::Observer {
   StepWatcher(const ExecutorOptions& o, Profile& p) : options(o), profile(p) {}
   void after(const Plan& plan, const Step& step, size_t, uint64_t start, uint64_t end) override {
-    if (options.profile) profile.add(step, static_cast<double>(end - start) * 1e-9);
+    const double seconds = static_cast<double>(end - start) * 1e-9;
+    if (options.profile) profile.add(step, seconds);
+    if (profile_session::active()) profile_session::add(step, seconds);
     if (trace::enabled())
       trace::add(step.label, ir::name_of(step.role).data(), start, end, step.description);
     report_call(plan, step, start, end, options.profile ? &profile : nullptr);

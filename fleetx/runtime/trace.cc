@@ -4,14 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <vector>
 
 #include "fleetx/base/env.h"
+#include "fleetx/base/error.h"
 #include "fleetx/base/job_env.h"
 #include "fleetx/base/log.h"
 
@@ -28,6 +31,34 @@ struct Event {
   std::string detail;
 };
 
+bool write(const std::string& file, std::span<const Event> events) {
+  std::ofstream out(file);
+  out << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  const nlohmann::json title = {{"name", "thread_name"},
+                                {"ph", "M"},
+                                {"pid", static_cast<int>(getpid())},
+                                {"tid", kCallRow},
+                                {"args", {{"name", "calls to other ranks"}}}};
+  if (std::any_of(events.begin(), events.end(),
+                  [](const Event& e) { return e.thread == kCallRow; }))
+    out << title.dump() << ",\n";
+  for (size_t i = 0; i < events.size(); ++i) {
+    const Event& e = events[i];
+    const nlohmann::json line = {{"name", e.name},
+                                 {"cat", e.category},
+                                 {"ph", "X"},
+                                 {"ts", static_cast<double>(e.start_ns) / 1e3},
+                                 {"dur", static_cast<double>(e.end_ns - e.start_ns) / 1e3},
+                                 {"pid", static_cast<int>(getpid())},
+                                 {"tid", e.thread},
+                                 {"args", {{"detail", e.detail}}}};
+    out << line.dump() << (i + 1 < events.size() ? ",\n" : "\n");
+  }
+  out << "]}\n";
+  out.close();
+  return static_cast<bool>(out);
+}
+
 class Collector {
  public:
   Collector() {
@@ -38,7 +69,7 @@ class Collector {
   }
   ~Collector() { flush(); }
 
-  bool enabled() const { return !file_.empty(); }
+  bool enabled() const { return !file_.empty() || in_session_.load(std::memory_order_relaxed); }
 
   void add(Event event) {
     const std::scoped_lock lock(mutex_);
@@ -46,42 +77,35 @@ class Collector {
     dirty_ = true;
   }
 
+  void start() {
+    const std::scoped_lock lock(mutex_);
+    if (file_.empty()) events_.clear();
+    session_begin_ = events_.size();
+    in_session_ = true;
+  }
+
+  void stop(const std::string& file) {
+    const std::scoped_lock lock(mutex_);
+    in_session_ = false;
+    const bool written = file.empty() || write(file, std::span(events_).subspan(session_begin_));
+    if (file_.empty()) events_.clear();
+    check_arg(written, "cannot write the trace to ", file);
+  }
+
   void flush() {
     const std::scoped_lock lock(mutex_);
-    if (!dirty_) return;
-    std::ofstream out(file_);
-    out << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
-    const nlohmann::json title = {{"name", "thread_name"},
-                                  {"ph", "M"},
-                                  {"pid", static_cast<int>(getpid())},
-                                  {"tid", kCallRow},
-                                  {"args", {{"name", "calls to other ranks"}}}};
-    if (std::any_of(events_.begin(), events_.end(),
-                    [](const Event& e) { return e.thread == kCallRow; }))
-      out << title.dump() << ",\n";
-    for (size_t i = 0; i < events_.size(); ++i) {
-      const Event& e = events_[i];
-      const nlohmann::json line = {{"name", e.name},
-                                   {"cat", e.category},
-                                   {"ph", "X"},
-                                   {"ts", static_cast<double>(e.start_ns) / 1e3},
-                                   {"dur", static_cast<double>(e.end_ns - e.start_ns) / 1e3},
-                                   {"pid", static_cast<int>(getpid())},
-                                   {"tid", e.thread},
-                                   {"args", {{"detail", e.detail}}}};
-      out << line.dump() << (i + 1 < events_.size() ? ",\n" : "\n");
-    }
-    out << "]}\n";
-    out.close();
-    if (!out) log::error("trace", "cannot write FLEETX_TRACE=", file_);
+    if (!dirty_ || file_.empty()) return;
+    if (!write(file_, events_)) log::error("trace", "cannot write FLEETX_TRACE=", file_);
     dirty_ = false;
   }
 
  private:
-  std::string file_;
+  std::string file_;  // of FLEETX_TRACE
   std::mutex mutex_;
   std::vector<Event> events_;
   bool dirty_ = false;
+  std::atomic<bool> in_session_ = false;
+  size_t session_begin_ = 0;
 };
 
 Collector& collector() {
@@ -107,6 +131,10 @@ void add_call(const std::string& name, uint64_t start_ns, uint64_t end_ns,
               const std::string& detail) {
   collector().add({name, "call", start_ns, end_ns, kCallRow, detail});
 }
+
+void start() { collector().start(); }
+
+void stop(const std::string& file) { collector().stop(file); }
 
 void flush() { collector().flush(); }
 

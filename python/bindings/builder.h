@@ -16,6 +16,8 @@ class PyBuilder {
   PyBuilder(std::shared_ptr<ir::Program> main, std::shared_ptr<ir::Program> startup)
       : main_(std::move(main)), startup_(std::move(startup)), builder_(*main_, *startup_) {}
 
+  bool is_update = false;  // are the ops that are added now part of the update?
+
   ir::Builder& get() { return builder_; }
   ir::Var var(const std::string& name) { return builder_.var(name); }
   std::vector<ir::Var> vars(const ir::Names& names) {

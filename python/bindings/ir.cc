@@ -71,6 +71,10 @@ void bind_program(py::module_& m) {
            [](const Program& p, const Names& targets) {
              return std::make_shared<Program>(ir::prune(p, targets));
            })
+      .def("with_fed",
+           [](const Program& p, const Names& variables) {
+             return std::make_shared<Program>(ir::with_fed(p, variables));
+           })
       .def("to_text", [](const Program& p) { return ir::to_text(p); })
       .def("to_proto", [](const Program& p) { return py::bytes(ir::to_proto(p)); })
       .def_static("parse_text",
@@ -151,6 +155,7 @@ void bind_program(py::module_& m) {
 py::dict emit(PyBuilder& b, const std::string& type, const Slots& inputs, const py::dict& attrs,
               const Slots& outputs, const std::string& layer, const std::string& file, int line) {
   const PyBuilder::At at(b, file, line, layer);
+  const auto role = b.get().in_role(b.is_update ? ir::Role::kUpdate : ir::Role::kForward);
   std::vector<ir::Arg> args;
   for (const auto& [slot, names] : inputs) args.emplace_back(slot, b.vars(names));
   std::vector<ir::Dest> dests;
@@ -198,6 +203,7 @@ void bind_builder(py::module_& m) {
   py::class_<PyBuilder>(m, "Builder")
       .def(py::init<SharedProgram, SharedProgram>())
       .def("op", &emit)
+      .def_readwrite("is_update", &PyBuilder::is_update)
       .def("data", &add_data)
       .def("parameter", &add_parameter)
       .def("state",

@@ -74,8 +74,8 @@ Pairs backward(PyBuilder& b, const std::string& loss, const ir::Names& parameter
                const std::set<std::string>& no_grad, const std::string& file, int line) {
   const PyBuilder::At at(b, file, line);
   Pairs out;
-  for (const optim::ParamGrad& pair :
-       autograd::append_backward(b.var(loss), {.parameters = parameters, .no_grad = no_grad}))
+  for (const optim::ParamGrad& pair : autograd::append_backward(
+           b.var(loss), {.parameters = parameters, .no_grad = no_grad, .again = true}))
     out.emplace_back(pair.param.name(), pair.grad.name());
   return out;
 }

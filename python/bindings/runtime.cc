@@ -6,6 +6,7 @@
 #include "bindings/interrupt.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/runtime/executor.h"
+#include "fleetx/runtime/profile_session.h"
 #include "fleetx/tensor/safetensors.h"
 #include "fleetx/train/placed_state.h"
 
@@ -135,11 +136,28 @@ void bind_files(py::module_& m) {
   });
 }
 
+// {"forward conv2d": (calls, seconds, flops, bytes)} and the table of all.
+py::tuple stop_profile(const std::string& trace_file) {
+  const runtime::Profile profile = runtime::profile_session::stop(trace_file);
+  py::dict rows;
+  for (const auto& [name, row] : profile.rows())
+    rows[py::str(name)] = py::make_tuple(row.calls, row.seconds, row.flops, row.bytes);
+  return py::make_tuple(rows, profile.table());
+}
+
+void bind_profiles(py::module_& m) {
+  m.def("start_profile", &runtime::profile_session::start);
+  m.def("reset_profile", &runtime::profile_session::reset);
+  m.def("profile_is_active", &runtime::profile_session::active);
+  m.def("stop_profile", &stop_profile);
+}
+
 }  // namespace
 
 void bind_runtime(py::module_& m) {
   bind_scope(m);
   bind_files(m);
+  bind_profiles(m);
   py::class_<Executor>(m, "Executor")
       .def(py::init<>())
       .def("run", &run)

@@ -24,8 +24,16 @@ __version__ = "2.1.0+fleetx"
 FleetXError = _native.FleetXError
 InvalidArgumentError = _native.InvalidArgumentError
 UnsupportedError = _native.UnsupportedError
-Tensor = Variable
 bool = bool_  # noqa: A001
+
+
+class Tensor:
+    """A tensor with a value, of eager code. Programs are static here: there is none, and a variable of a program is not
+    one, as in the original."""
+
+    def __init__(self, *args, **kwargs):
+        raise _refuse.refuse("paddle.Tensor(...)", "paddle.to_tensor, a constant of a program")
+
 
 _FUNCTIONS = """abs add add_n addmm all allclose any arange argmax argmin argsort assign bernoulli bmm broadcast_to cast
     ceil chunk clip clone concat cos cosh create_parameter cumsum dist divide dot empty empty_like equal equal_all exp
@@ -131,4 +139,6 @@ __getattr__ = _refuse.getter(__name__, {
     "int8": "int32", "int16": "int32", "complex64": "float32", "complex128": "float64",
     "get_cuda_rng_state": "paddle.seed", "set_cuda_rng_state": "paddle.seed", "CUDAGraph": "nothing",
 }, lazy={"fluid": "paddle.fluid", "dataset": "paddle.dataset", "distributed": "paddle.distributed",
-         "common_ops_import": "paddle.common_ops_import", "device": "paddle.device"})
+         "common_ops_import": "paddle.common_ops_import", "device": "paddle.device", "compat": "paddle.compat",
+         "framework": "paddle.framework", "profiler": "paddle.profiler", "incubate": "paddle.incubate",
+         "version": "paddle.version"})

@@ -6,20 +6,25 @@ from typing import Any
 import numpy
 
 from paddle import common_ops_import as common_ops_import
+from paddle import compat as compat
 from paddle import dataset as dataset
 from paddle import device as device
 from paddle import distributed as distributed
 from paddle import files as files
 from paddle import fluid as fluid
+from paddle import framework as framework
+from paddle import incubate as incubate
 from paddle import io as io
 from paddle import metric as metric
 from paddle import nn as nn
 from paddle import optimizer as optimizer
+from paddle import profiler as profiler
 from paddle import reader as reader
 from paddle import regularizer as regularizer
 from paddle import static as static
 from paddle import tensor as tensor
 from paddle import utils as utils
+from paddle import version as version
 from paddle import vision as vision
 from paddle._batch import batch as batch
 from paddle._dtype import bfloat16 as bfloat16
@@ -33,21 +38,20 @@ from paddle._dtype import int32 as int32
 from paddle._dtype import int64 as int64
 from paddle._dtype import set_default_dtype as set_default_dtype
 from paddle._dtype import uint8 as uint8
-from paddle._executor import CPUPlace as CPUPlace
-from paddle._executor import CUDAPinnedPlace as CUDAPinnedPlace
-from paddle._executor import CUDAPlace as CUDAPlace
 from paddle._executor import Executor as Executor
-from paddle._executor import XPUPlace as XPUPlace
 from paddle._executor import global_scope as global_scope
-from paddle._executor import is_compiled_with_cuda as is_compiled_with_cuda
 from paddle._executor import scope_guard as scope_guard
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Tensor
 from paddle._graph import Variable as Variable
 from paddle._graph import default_main_program as default_main_program
 from paddle._graph import default_startup_program as default_startup_program
 from paddle._graph import program_guard as program_guard
 from paddle._param import ParamAttr as ParamAttr
+from paddle._places import CPUPlace as CPUPlace
+from paddle._places import CUDAPinnedPlace as CUDAPinnedPlace
+from paddle._places import CUDAPlace as CUDAPlace
+from paddle._places import XPUPlace as XPUPlace
+from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda
 from paddle.files import load as load
 from paddle.files import save as save
 from paddle.tensor.creation import arange as arange
@@ -221,6 +225,10 @@ class FleetXError:
 
 class InvalidArgumentError(FleetXError):
     ...
+
+
+class Tensor:
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
 
 class UnsupportedError(FleetXError):

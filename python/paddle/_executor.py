@@ -6,48 +6,14 @@ import warnings
 import numpy
 
 from paddle import _graph
+from paddle._lod_tensor import LoDTensor  # noqa: F401
 from paddle._native import native
+from paddle._places import (CPUPlace, CUDAPinnedPlace, CUDAPlace, XPUPlace, cpu_places, cuda_places,  # noqa: F401
+                            is_compiled_with_cuda)
 
 
 class EOFException(Exception):
     """A DataLoader that was started has no more data; call its reset()."""
-
-
-# ---- places ----
-class Place:
-    def __eq__(self, other):
-        return type(self) is type(other) and vars(self) == vars(other)
-
-    def __hash__(self):
-        return hash((type(self), tuple(vars(self).items())))
-
-
-class CPUPlace(Place):
-    def __repr__(self):
-        return "CPUPlace"
-
-
-class CUDAPlace(Place):
-    """Slot `i` of this machine: where there is no accelerator, a share of its cores."""
-
-    def __init__(self, device_id=0):
-        self.device_id = int(device_id)
-
-    def get_device_id(self):
-        return self.device_id
-
-    def __repr__(self):
-        return f"CUDAPlace({self.device_id})"
-
-
-class CUDAPinnedPlace(Place):
-    def __repr__(self):
-        return "CUDAPinnedPlace"
-
-
-class XPUPlace(CUDAPlace):
-    def __repr__(self):
-        return f"XPUPlace({self.device_id})"
 
 
 # ---- scopes ----
@@ -263,48 +229,6 @@ class _OneNumber(numpy.ndarray):
         return format(self.item(), spec) if spec and self.size == 1 else super().__format__(spec)
 
 
-class LoDTensor:
-    """An array with, possibly, lengths of the sequences in it."""
-
-    def __init__(self, array=None):
-        self._array = None if array is None else numpy.asarray(array)
-        self._lod = []
-
-    def set(self, array, place=None):
-        self._array = numpy.asarray(array)
-
-    def numpy(self):
-        return self._array
-
-    def __array__(self, dtype=None, copy=None):
-        return self._array if dtype is None else self._array.astype(dtype)
-
-    def shape(self):
-        return list(self._array.shape)
-
-    _get_dims = shape
-
-    def set_lod(self, lod):
-        self._lod = lod
-
-    def lod(self):
-        return self._lod
-
-    def set_recursive_sequence_lengths(self, lengths):
-        self._lod = []
-        for level in lengths:
-            offsets = [0]
-            for n in level:
-                offsets.append(offsets[-1] + n)
-            self._lod.append(offsets)
-
-    def recursive_sequence_lengths(self):
-        return [[b - a for a, b in zip(level, level[1:])] for level in self._lod]
-
-    def __repr__(self):
-        return repr(self._array)
-
-
 def _fetch_names(fetch_list):
     if fetch_list is None:
         return []
@@ -321,6 +245,13 @@ def _fetch_names(fetch_list):
         else:
             raise TypeError(f"fetch_list holds a {type(item).__name__}; give variables or their names")
     return names
+
+
+def _resolved(program, names):
+    """Names of gradients, w@GRAD, may stand for variables that are called otherwise."""
+    if not any(name.endswith(_graph.GRAD_SUFFIX) for name in names):
+        return names
+    return [program.known_name(name) or name for name in names]
 
 
 def _program_of(program):
@@ -360,8 +291,17 @@ def _with_lengths(program, feed):
         if name in feed and lengths not in feed and program.ir.has(lengths):
             value = feed[name]
             known = value.recursive_sequence_lengths() if isinstance(value, LoDTensor) else []
+            if known:
+                out[name] = _rows(value.numpy(), program.ir.shape(name))
             out[lengths] = numpy.array(known[-1] if known else [1] * len(numpy.asarray(value)), "int64")
     return out
+
+
+def _rows(array, declared):
+    """Rows of sequences may be fed as [n, 1] where [n] is declared, and the other way round."""
+    row = list(declared[1:])
+    fits = array.ndim != len(declared) and -1 not in row and numpy.prod(array.shape[1:]) == numpy.prod(row)
+    return array.reshape([len(array)] + row) if fits else array
 
 
 def _dataset_inputs(program, variables):
@@ -390,6 +330,40 @@ def _known_feeds(ir, feed):
     return out
 
 
+def _in_declared_shape(program, feed):
+    """Feeds of fluid.layers.data may have another rank, as [n] for [-1, 1]: they take the declared shape where their
+    elements fill it in one way only."""
+    out = dict(feed)
+    for name in program.loose_inputs & feed.keys():
+        value, declared = feed[name], program.ir.shape(name)
+        rank = numpy.ndim(value)
+        if rank == len(declared) or not rank or any(d < 0 for d in declared[1:]) or isinstance(value, LoDTensor):
+            continue
+        array, sample = numpy.asarray(value), int(numpy.prod(declared[1:], dtype="int64"))
+        if array.dtype != object and sample and array.size % sample == 0 and declared[0] in (-1, array.size // sample):
+            out[name] = array.reshape([array.size // sample, *declared[1:]])
+    return out
+
+
+def _fed_where_it_is_computed(program, feed, scope):
+    """A program may be fed what its ops compute: the value given counts, and what lives from step to step is set."""
+    ir, data = program.ir, program.data_names()
+    if feed.keys() <= data:
+        return ir, feed
+    feed, computed = dict(feed), []
+    for name in sorted(feed.keys() - data):
+        if ir.var(name)["persistable"]:
+            scope.var(name).get_tensor().set(feed.pop(name))
+        else:
+            computed.append(name)
+    if not computed:
+        return ir, feed
+    key = ir.version, tuple(computed)
+    if key not in program._with_fed:
+        program._with_fed = {key: ir.with_fed(computed)}
+    return program._with_fed[key], feed
+
+
 class Executor:
     """Runs programs. The first run of a program with new shapes makes a plan; later runs reuse it."""
 
@@ -397,8 +371,12 @@ class Executor:
         self.place = place if place is not None else CPUPlace()
         self._exe = native.Executor()
 
+    at_close = []  # functions, for workers of servers in 1.x
+
     def close(self):
         self._exe = None
+        while Executor.at_close:
+            Executor.at_close.pop()()
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
             return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
@@ -412,16 +390,22 @@ class Executor:
                 "program.clone(for_test=True)" if use_prune else
                 "Executor.run: return_merged=False is not here; one process is one worker and has one value of each")
         program = _program_of(program)
+        if program.serve is not None:
+            program.serve()
+            return []
         scope = _scope if scope is None else scope
-        fetch = _fetch_names(fetch_list)
+        fetch = _resolved(program, _fetch_names(fetch_list))
         if program.loaders and not feed:
             feed = program.loaders[0].next_feed()
         feed = _feed_of(program, feed)
         if program.lengths_of:
             feed = _with_lengths(program, feed)
+        if program.loose_inputs:
+            feed = _in_declared_shape(program, feed)
         if program.lr_schedules:
             self._set_learning_rates(program, scope)
-        results = self._exe.run(program.ir, scope.native, feed, fetch)
+        ir, feed = _fed_where_it_is_computed(program, feed, scope)
+        results = self._exe.run(ir, scope.native, feed, fetch)
         if not return_numpy:
             return [LoDTensor(r) for r in results]
         return [r.view(_OneNumber) if r.size == 1 else r for r in results]
@@ -497,19 +481,3 @@ class FetchHandler:
         self._next = time.monotonic() + self.period_secs
         found = {key: scope.find_var(v if isinstance(v, str) else v.name) for key, v in self.var_dict.items()}
         self.handler({key: None if v is None else v.get_tensor().numpy() for key, v in found.items()})
-
-
-def cpu_places(device_count=None):
-    return [CPUPlace()] * (device_count or 1)
-
-
-def cuda_places(device_ids=None):
-    if device_ids is None:
-        selected = native.env("FLAGS_selected_gpus") or "0"
-        device_ids = [int(i) for i in selected.split(",")]
-    return [CUDAPlace(i) for i in _graph.as_list(device_ids)]
-
-
-def is_compiled_with_cuda():
-    """False: without an accelerator a CUDAPlace is a share of the cores."""
-    return False

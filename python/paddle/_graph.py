@@ -3,6 +3,7 @@ name in one. Layers and functions add ops through emit()."""
 import contextlib
 
 from paddle import _dtype
+from paddle._block import Block, Operator  # noqa: F401
 from paddle._native import native, user_line
 from paddle.utils import unique_name
 
@@ -190,106 +191,56 @@ class Parameter(Variable):
         return self._info["attrs"].get("need_clip", True)
 
 
-class Operator:
-    """One op of a program, to look at."""
+class Unwritten(Variable):
+    """A variable that an op of Block.append_op will write. Until then it has the shape and type that it was declared
+    with, if any. Where its name was chosen by the script, it keeps it."""
 
-    def __init__(self, block, info):
-        self.block = block
-        self._info = info
-        self.type = info["type"]
-
-    def input(self, name):
-        return self._info["inputs"][name]
-
-    def output(self, name):
-        return self._info["outputs"][name]
+    def __init__(self, program, name, dtype=None, shape=None, keeps_name=False, stop_gradient=False):
+        super().__init__(program, name)
+        self._declared = dtype, shape
+        self._keeps_name, self._stop = keeps_name, stop_gradient
 
     @property
-    def input_names(self):
-        return list(self._info["inputs"])
+    def is_written(self):
+        return self._program.ir.has(self.name)
+
+    def take(self, value):
+        """`value` was computed for this variable."""
+        if self._keeps_name:
+            emit("assign", {"x": value}, None, {"out": [self.name]})
+            self._program._variables[self.name] = self
+        else:
+            self.become(value)
+        self.lengths = value.lengths
+        if self._stop:
+            Variable.stop_gradient.fset(self, True)
 
     @property
-    def output_names(self):
-        return list(self._info["outputs"])
+    def _info(self):
+        if not self.is_written:
+            raise native.InvalidArgumentError(f"'{self.name}' has no value: no op writes it yet")
+        return self._program.ir.var(self.name)
 
     @property
-    def input_arg_names(self):
-        return [n for names in self._info["inputs"].values() for n in names]
+    def shape(self):
+        return Variable.shape.fget(self) if self.is_written else tuple(self._declared[1] or ())
 
     @property
-    def output_arg_names(self):
-        return [n for names in self._info["outputs"].values() for n in names]
-
-    def attr(self, name):
-        return self._info["attrs"][name]
-
-    def has_attr(self, name):
-        return name in self._info["attrs"]
+    def dtype(self):
+        return Variable.dtype.fget(self) if self.is_written or self._declared[0] is None else self._declared[0]
 
     @property
-    def attr_names(self):
-        return list(self._info["attrs"])
+    def stop_gradient(self):
+        return Variable.stop_gradient.fget(self) if self.is_written else self._stop
 
-    def all_attrs(self):
-        return dict(self._info["attrs"])
+    @stop_gradient.setter
+    def stop_gradient(self, stop):
+        self._stop = bool(stop)
+        if self.is_written:
+            Variable.stop_gradient.fset(self, stop)
 
-    def __repr__(self):
-        outs, ins = ", ".join(self.output_arg_names), ", ".join(self.input_arg_names)
-        return f"{outs} = {self.type}({ins})"
-
-
-class Block:
-    """The ops and variables of a program. (Programs have one block: there is no control flow inside.)"""
-
-    idx = 0
-    parent_idx = -1
-
-    def __init__(self, program):
-        self.program = program
-
-    @property
-    def ops(self):
-        return [Operator(self, info) for info in self.program.ir.ops()]
-
-    @property
-    def vars(self):
-        return {name: self.program._variable(name) for name in self.program.ir.vars()}
-
-    def var(self, name):
-        if not self.program.ir.has(name):
-            raise ValueError(f"the program has no variable '{name}'")
-        return self.program._variable(name)
-
-    def has_var(self, name):
-        return self.program.ir.has(name)
-
-    _find_var_recursive = _var_recursive = lambda self, name: self.var(name) if self.has_var(name) else None
-
-    def all_parameters(self):
-        return self.program.all_parameters()
-
-    iter_parameters = all_parameters
-
-    def create_var(self, name=None, shape=None, dtype="float32", type=None, lod_level=0, persistable=False,
-                   stop_gradient=True):
-        """A variable that lives from step to step and starts with zeros."""
-        if shape is None:
-            raise native.UnsupportedError("Block.create_var needs a shape; variables of ops are made by the ops")
-        if type not in (None, "lod_tensor") or lod_level:
-            raise native.UnsupportedError(f"Block.create_var: type={type!r}, lod_level={lod_level}: a plain tensor is made")
-        name = name or unique_name.generate("_generated_var")
-        self.program.builder().state(name, _dtype.convert(dtype), list(shape), 0.0)
-        variable = self.program._variable(name)
-        variable.stop_gradient = stop_gradient
-        return variable
-
-    def append_op(self, type=None, inputs=None, outputs=None, attrs=None):
-        raise native.UnsupportedError(
-            "Block.append_op: ops have slots and attributes of their own here; call the function of paddle.* that "
-            "adds the op, or fleetx's op by paddle._graph.emit")
-
-    def __repr__(self):
-        return self.program.to_string()
+    def to_string(self, throw_on_error=True, with_details=False):
+        return super().to_string() if self.is_written else f"var {self.name} : not written yet"
 
 
 class _Desc:
@@ -303,6 +254,8 @@ class _Desc:
 class Program:
     """A list of ops over named variables."""
 
+    serve = None  # a function, of a program that stands for a parameter server
+
     def __init__(self, ir=None):
         self.ir = ir if ir is not None else native.Program()
         self._variables = {}
@@ -312,6 +265,12 @@ class Program:
         self.lr_schedules = []  # (LRScheduler, name of the learning rate)
         self.lengths_of = {}  # input with sequences -> input with their lengths
         self.loaders = []  # DataLoaders that feed this program by themselves
+        self.gradient_names = {}  # w@GRAD -> the variable with the gradient that the update of w reads
+        self.trained_by = None  # what minimize() was told, and the programs before: for fluid.DistributeTranspiler
+        self.gradient_clip = None  # of fluid.clip.set_gradient_clip
+        self.loose_inputs = set()  # of fluid.layers.data: their feeds take the declared shape
+        self._data_names = (None, set())  # of a version
+        self._with_fed = {}  # version and names of computed variables that are fed -> program
         self.fp16_variables = set()  # written by ops inside paddle.static.amp.fp16_guard()
         self.feed_names = None  # of a loaded inference model
         self.fetch_names = None
@@ -338,6 +297,53 @@ class Program:
             if name in self.lengths_of:
                 found.lod_level, found.lengths = 1, self._variable(self.lengths_of[name])
         return found
+
+    def note_gradients(self, pairs):
+        """`pairs`: (parameter, gradient). Of the first loss, where there are several."""
+        for p, g in pairs:
+            self.gradient_names.setdefault(p.grad_name, g.name)
+
+    def before_training(self, optimizer, loss, parameters, no_grad_set, startup_program):
+        """What an optimizer that minimizes `loss` here must remember to do it again for the workers of a job."""
+        if self.trained_by is not None:
+            return None  # two losses: neither is the program's
+        startup = startup_program or self._startup or default_startup_program()
+        return {"main": self.ir.clone(), "startup": startup.ir.clone(), "startup_program": startup, "optimizer": optimizer,
+                "loss": loss, "parameters": parameters, "no_grad_set": no_grad_set}
+
+    def note_training(self, told):
+        self.trained_by = told if told is None else {**told, "ops": self.ir.op_count()}
+
+    def take_back_training(self):
+        """The program, and its startup program, as they were before minimize(). Gives what that was told."""
+        told, self.trained_by = self.trained_by, None
+        if told is None:
+            raise native.InvalidArgumentError("the program was not trained by one minimize(loss) of an optimizer")
+        if self.ir.op_count() != told["ops"]:
+            raise native.InvalidArgumentError("ops were added to the program after minimize(); transpile must follow it directly")
+        for program, ir in ((self, told["main"]), (told["startup_program"], told["startup"])):
+            program.ir = ir
+            program._builders.clear()
+            program._variables = {n: v for n, v in program._variables.items() if ir.has(v.name)}
+        self.lr_schedules, self.gradient_names = [], {}
+        told["optimizer"].forget(self)
+        return told
+
+    def data_names(self):
+        """Of the inputs."""
+        if self._data_names[0] != self.ir.version:
+            self._data_names = self.ir.version, {n for n in self.ir.vars() if self.ir.var(n)["is_data"]}
+        return self._data_names[1]
+
+    def known_name(self, name):
+        """The name of a variable, also of x@GRAD where the gradient of x is called otherwise; None: there is none."""
+        if self.ir.has(name):
+            return name if name not in self.gradient_names else self.gradient_names[name]
+        found = self.gradient_names.get(name)
+        if found is None and name.endswith(GRAD_SUFFIX):
+            # A variable with several readers: the sum of what they give.
+            found = next((n for n in self.ir.vars() if n.startswith(name + "_sum_")), None)
+        return found if found is not None and self.ir.has(found) else None
 
     # ---- looking ----
     def global_block(self):
@@ -392,6 +398,7 @@ class Program:
         if not for_test:
             other.lr_schedules = list(self.lr_schedules)
         other.feed_names, other.fetch_names = self.feed_names, self.fetch_names
+        other.gradient_names, other.loose_inputs = dict(self.gradient_names), set(self.loose_inputs)
         other.loaders = list(self.loaders)  # both read from them
         return other
 
@@ -411,7 +418,17 @@ class Program:
         """Ops of schedules need no mark here."""
         yield
 
-    _optimized_guard = lambda self, param_and_grads: self._lr_schedule_guard()  # noqa: E731
+    @contextlib.contextmanager
+    def update_ops(self):
+        """Ops that are added inside are part of the update: clone(for_test=True) leaves them out."""
+        builder = self.builder()
+        old, builder.is_update = builder.is_update, True
+        try:
+            yield
+        finally:
+            builder.is_update = old
+
+    _optimized_guard = lambda self, param_and_grads: self.update_ops()  # noqa: E731
 
     def _prune(self, targets):
         names = [t if isinstance(t, str) else t.name for t in as_list(targets)]
@@ -525,7 +542,12 @@ def emit(op, inputs, attrs=None, outputs=None, name=None):
     dests = [(slot, [v if isinstance(v, str) else v.name for v in as_list(values)])
              for slot, values in (outputs or {}).items()]
     layer = name or unique_name.generate(op)
-    made = program.builder().op(op, slots, attrs or {}, dests, layer, *user_line())
+    try:
+        made = program.builder().op(op, slots, attrs or {}, dests, layer, *user_line())
+    except native.InvalidArgumentError:
+        if dests or not any(v.dtype == "float64" for value in inputs.values() for v in as_list(value)):
+            raise
+        return _emit_in_float32(op, inputs, attrs, layer)
     out = {slot: [program._variable(n) for n in names] for slot, names in made.items()}
     lengths = _lengths_of(v for value in inputs.values() for v in as_list(value))
     if lengths is not None:
@@ -533,6 +555,25 @@ def emit(op, inputs, attrs=None, outputs=None, name=None):
             for v in variables:
                 v.lengths = lengths
     return out
+
+
+def _emit_in_float32(op, inputs, attrs, name):
+    """An op that has no float64 computes in float32, and gives float64."""
+    narrow = {slot: [in_float32(v) for v in as_list(value)] for slot, value in inputs.items()}
+    out = emit(op, narrow, attrs, None, name)
+    return {slot: [in_float64(v) for v in variables] for slot, variables in out.items()}
+
+
+def _as(v, dtype):
+    return emit("cast", {"x": v}, {"dtype": dtype})["out"][0]
+
+
+def in_float32(v):
+    return _as(v, "float32") if v.dtype == "float64" else v
+
+
+def in_float64(v):
+    return _as(v, "float64") if v.dtype == "float32" else v
 
 
 def _lengths_of(variables):
@@ -548,6 +589,8 @@ def call(op, inputs, attrs=None, name=None):
 def layer_call(function, x, options, name):
     """A layer of the C++ side that owns parameters or needs the program's state."""
     _check_variables(function.__name__, "x", [x])
+    if x.dtype == "float64":
+        return in_float64(layer_call(function, in_float32(x), options, name))
     program = x._program
     out = program._variable(function(program.builder(), x.name, options, name, *user_line()))
     out.lengths = x.lengths

@@ -1,2 +1,3 @@
-"""Where old scripts find core.EOFException."""
+"""What 2.0 imports for its own layers, and old scripts with it."""
 from paddle.fluid import core  # noqa: F401
+from paddle.fluid.layer_helper import LayerHelper  # noqa: F401

@@ -6,3 +6,4 @@ from typing import Any
 import numpy
 
 from paddle.fluid import core as core
+from paddle.fluid.layer_helper import LayerHelper as LayerHelper

@@ -8,7 +8,7 @@ import numpy
 from paddle import get_device as get_device
 from paddle import is_compiled_with_xpu as is_compiled_with_xpu
 from paddle import set_device as set_device
-from paddle._executor import is_compiled_with_cuda as is_compiled_with_cuda
+from paddle._places import cuda_device_count as cuda_device_count
+from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda
 
-def cuda_device_count() -> Any: ...
 def get_cudnn_version() -> Any: ...

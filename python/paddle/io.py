@@ -7,6 +7,7 @@ import numpy
 
 from paddle import _graph, _refuse
 from paddle._executor import EOFException, LoDTensor
+from paddle._lod_tensor import FedArray as _FedArray
 from paddle._native import native
 from paddle.reader import buffered, xmap_readers
 
@@ -38,6 +39,15 @@ def as_batch(column, variable=None):
         if wanted.count(-1) == 0 and known == array.size:
             array = array.reshape(wanted)
     return numpy.ascontiguousarray(array)
+
+
+def _as_fed(batch):
+    """Arrays of a batch as scripts know them from the original's loaders."""
+    if isinstance(batch, dict):
+        return {name: _as_fed(value) for name, value in batch.items()}
+    if isinstance(batch, list):
+        return [_as_fed(value) for value in batch]
+    return batch.view(_FedArray) if type(batch) is numpy.ndarray else batch
 
 
 def _sequences(column, variable):
@@ -122,6 +132,7 @@ class GeneratorLoader:
         if not self._iterable:
             raise native.InvalidArgumentError("this DataLoader was made with iterable=False: use start() and reset()")
         for feed in self._source()():
+            feed = _as_fed(feed)
             if self._return_list:
                 yield list(feed.values()) if isinstance(feed, dict) else feed
             else:
@@ -374,8 +385,8 @@ class DataLoader:
     def _batch(self, samples):
         columns = self.collate_fn(samples)
         if self._feed_list and not self.return_list:
-            return [{v.name: as_batch(c, v) for v, c in zip(self._feed_list, columns)}]
-        return columns
+            return [_as_fed({v.name: as_batch(c, v) for v, c in zip(self._feed_list, columns)})]
+        return _as_fed(columns)
 
     def _batches(self):
         return map(self._batch, self._samples())

@@ -6,8 +6,8 @@ from typing import Any
 import numpy
 
 from paddle._executor import EOFException as EOFException
-from paddle._executor import LoDTensor as LoDTensor
 from paddle._graph import Variable as Variable
+from paddle._lod_tensor import LoDTensor as LoDTensor
 from paddle.reader import buffered as buffered
 from paddle.reader import xmap_readers as xmap_readers
 

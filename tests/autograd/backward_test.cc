@@ -47,6 +47,43 @@ TEST(Backward, RefusesALossThatDoesNotExistInEveryStep) {
                         [&] { append_backward(loss); });
 }
 
+TEST(Backward, ASecondLossIsDifferentiatedWhereThatIsAllowed) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const Var w = b.parameter({.name = "w", .shape = {1}, .init = {"fill", {{"value", 3.0}}}});
+  const Var v = b.parameter({.name = "v", .shape = {1}, .init = {"fill", {{"value", 5.0}}}});
+  const Var product = b.op("elementwise_mul", {{"x", w}, {"y", v}});
+  const Var twice = b.op("scale", {{"x", product}}, {{"scale", 2.0}});
+  const auto first = append_backward(product, {.parameters = {"w"}});
+  testing::expect_error(Error::Kind::kInvalidArgument, {"already has a backward part"},
+                        [&] { append_backward(twice); });
+  const auto second = append_backward(twice, {.parameters = {"v", "w"}, .again = true});
+  ir::verify(main);
+  EXPECT_EQ(main.training().loss, product.name());
+  ASSERT_EQ(main.training().parameters.size(), 2u);
+  EXPECT_EQ(main.training().parameters[0].gradient, first[0].grad.name());
+  runtime::Scope scope;
+  runtime::Executor exe;
+  exe.run(startup, scope);
+  const auto out = exe.run(main, scope, {}, {first[0].grad.name(), second[0].grad.name()});
+  EXPECT_EQ(out[0].data<float>()[0], 5.0f);
+  EXPECT_EQ(out[1].data<float>()[0], second[0].param.name() == "v" ? 6.0f : 10.0f);
+}
+
+TEST(Backward, InputsWithoutStopGradientGetANamedOne) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const Var w = b.parameter({.name = "w", .shape = {2}, .init = {"fill", {{"value", 3.0}}}});
+  Var x = b.data("x", DType::kF32, {2});
+  x.stop_gradient(false);
+  const Var y = b.data("y", DType::kF32, {2});
+  const Var sum = b.op("elementwise_add", {{"x", x}, {"y", w}});
+  append_backward(b.op("reduce_sum", {{"x", b.op("elementwise_mul", {{"x", sum}, {"y", y}})}}));
+  ir::verify(main);
+  EXPECT_NE(main.find("x@GRAD"), nullptr);
+  EXPECT_EQ(main.find("y@GRAD"), nullptr);
+}
+
 TEST(Backward, AddsUpAtFanOut) {
   ir::Program main, startup;
   ir::Builder b(main, startup);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/transform.h"
@@ -88,6 +90,18 @@ TEST(Transform, PruneKeepsOnlyWhatTheTargetsNeed) {
   EXPECT_EQ(pruned.find("label"), nullptr);
   EXPECT_NE(pruned.find("x"), nullptr);
   EXPECT_THROW((void)prune(s.main, {"nothing"}), Error);
+}
+
+TEST(Transform, ComputedVariablesBecomeInputs) {
+  testing::SampleProgram s;
+  const std::string hidden = std::next(s.main.ops().begin())->out("out").front();  // of the relu
+  const Program fed = with_fed(s.main, {hidden});
+  verify(fed);
+  EXPECT_TRUE(fed.var(hidden).is_data);
+  EXPECT_NE(fed.find(hidden + "_unread"), nullptr);
+  EXPECT_TRUE(std::ranges::none_of(fed.ops(), [&](const Op& op) { return op.writes(hidden); }));
+  EXPECT_FALSE(s.main.var(hidden).is_data);
+  EXPECT_THROW((void)with_fed(s.main, {s.main.parameters().front()->name}), Error);
 }
 
 TEST(Rewriter, InsertsReplacesAndErases) {

@@ -1,6 +1,6 @@
 """The names of PaddlePaddle 1.x, for scripts that still use them."""
 from paddle import _refuse
-from paddle import ParamAttr, get_flags, set_flags  # noqa: F401
+from paddle import ParamAttr, get_flags, is_compiled_with_xpu, set_flags  # noqa: F401
 from paddle._executor import (BuildStrategy, CompiledProgram, CPUPlace, CUDAPinnedPlace, CUDAPlace,  # noqa: F401
                               ExecutionStrategy, Executor, LoDTensor, Scope, cpu_places, cuda_places, global_scope,
                               is_compiled_with_cuda, scope_guard)
@@ -9,20 +9,17 @@ from paddle._graph import (Program, Variable, default_main_program, default_star
 from paddle._param import WeightNormParamAttr  # noqa: F401
 from paddle.fluid import (backward, clip, compiler, core, data_feeder, executor, framework, initializer, io,  # noqa: F401
                           layers, metrics, nets, optimizer, param_attr, regularizer, unique_name)
+from paddle.fluid import layer_helper, lod_tensor, parallel_executor  # noqa: F401
 from paddle.fluid.data_feeder import DataFeeder  # noqa: F401
-from paddle.fluid.transpiler import DistributeTranspilerConfig  # noqa: F401
+from paddle.fluid.lod_tensor import create_lod_tensor, create_random_int_lodtensor  # noqa: F401
+from paddle.fluid.parallel_executor import ParallelExecutor  # noqa: F401
+from paddle.fluid.transpiler import DistributeTranspiler, DistributeTranspilerConfig  # noqa: F401
 from paddle.io import DataLoader, PyReader  # noqa: F401
 from paddle.static import data, device_guard, gradients, load, name_scope, save  # noqa: F401
 from paddle.static.nn import embedding  # noqa: F401
 from paddle.tensor.manipulation import one_hot  # noqa: F401
 
 Tensor = LoDTensor
-
-
-def create_lod_tensor(data, recursive_seq_lens, place=None):
-    tensor = LoDTensor(data)
-    tensor.set_recursive_sequence_lengths(recursive_seq_lens)
-    return tensor
 
 
 def in_dygraph_mode():
@@ -40,17 +37,14 @@ def memory_optimize(input_program, skip_opt_set=None, print_log=False, level=0, 
 def release_memory(input_program, skip_opt_set=None):
     """Memory is always planned: there is nothing to do."""
 
-_SERVERS = "fleet.distributed_optimizer(optimizer, DistributeTranspilerConfig())"
 _refused = _refuse.getter(__name__, {
-    "dygraph": "static programs: Executor.run", "enable_dygraph": "static programs", "enable_imperative": "static programs",
-    "ParallelExecutor": "CompiledProgram, and fleetrun for several workers",
-    "profiler": "the environment variable FLEETX_PROFILE=1",
-    "DistributeTranspiler": _SERVERS, "evaluator": "metrics", "debugger": "print(program)",
-    "install_check": "paddle.utils.run_check()", "LoDTensorArray": "lists", "trainer_desc": "nothing",
-    "create_random_int_lodtensor": "numpy.random.randint"},
+    "enable_dygraph": "static programs", "enable_imperative": "static programs",
+    "evaluator": "metrics", "debugger": "print(program)",
+ "LoDTensorArray": "lists", "trainer_desc": "nothing"},
     lazy={"incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "dataset": "paddle.fluid.dataset",
           "reader": "paddle.io",
-          "lod_tensor": "paddle.fluid", "contrib": "paddle.fluid.contrib",
+          "contrib": "paddle.fluid.contrib", "install_check": "paddle.fluid.install_check", "input": "paddle.fluid.input",
+          "log_helper": "paddle.fluid.log_helper", "dygraph": "paddle.fluid.dygraph", "profiler": "paddle.fluid.profiler",
           "transpiler": "paddle.fluid.transpiler"})
 
 

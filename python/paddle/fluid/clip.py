@@ -1,4 +1,5 @@
 """Limits on gradients with the names of 1.x."""
+from paddle import _graph
 from paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 
 GradientClipByValue = ClipGradByValue
@@ -7,5 +8,10 @@ GradientClipByGlobalNorm = ClipGradByGlobalNorm
 
 
 def set_gradient_clip(clip, param_list=None, program=None):
-    from paddle._refuse import refuse
-    raise refuse("paddle.fluid.clip.set_gradient_clip", "the argument grad_clip of an optimizer")
+    """How optimizers without a grad_clip of their own clip the gradients of `param_list` (variables or names; default:
+    all) in a program, from now on."""
+    if not hasattr(clip, "options"):
+        raise TypeError(f"set_gradient_clip: clip must be a GradientClipBy..., not {type(clip).__name__}")
+    program = program if program is not None else _graph.default_main_program()
+    names = None if param_list is None else {p if isinstance(p, str) else p.name for p in param_list}
+    program.gradient_clip = (clip, names)

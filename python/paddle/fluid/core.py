@@ -2,7 +2,8 @@
 from paddle._executor import (BuildStrategy, CPUPlace, CUDAPinnedPlace, CUDAPlace, EOFException, LoDTensor,  # noqa: F401
                               Scope, global_scope as _global_scope)
 from paddle._native import native as _native
-from paddle import _dtype, _refuse
+from paddle._places import cuda_device_count as get_cuda_device_count, is_compiled_with_cuda  # noqa: F401
+from paddle import _dtype, _refuse, is_compiled_with_xpu  # noqa: F401
 
 EnforceNotMet = _native.FleetXError
 
@@ -12,15 +13,11 @@ class VarDesc:
         """Data types as 1.x called them; the same as paddle.float32 and so on."""
         FP16, FP32, FP64 = _dtype.float16, _dtype.float32, _dtype.float64
         INT32, INT64, UINT8, BOOL = _dtype.int32, _dtype.int64, _dtype.uint8, _dtype.bool_
+        BF16 = _dtype.bfloat16
         LOD_TENSOR, SELECTED_ROWS = "lod_tensor", "selected_rows"
+        LOD_TENSOR_ARRAY, READER, RAW, STEP_SCOPES = "lod_tensor_array", "reader", "raw", "step_scopes"
 
 
-def get_cuda_device_count():
-    return 0
-
-
-def is_compiled_with_cuda():
-    return False
-
-
-__getattr__ = _refuse.getter(__name__, {"PSGPU": "nothing", "Communicator": "nothing", "Tensor": "numpy arrays", "ops": "paddle.*"})
+__getattr__ = _refuse.getter(__name__, {"AnalysisConfig": "fluid.io.load_inference_model and Executor.run", "PaddleTensor": "numpy arrays",
+                                        "create_paddle_predictor": "fluid.io.load_inference_model and Executor.run",
+                                        "PSGPU": "nothing", "Communicator": "nothing", "Tensor": "numpy arrays", "ops": "paddle.*"})

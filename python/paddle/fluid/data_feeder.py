@@ -1,7 +1,27 @@
 """Samples from a reader to arrays for Executor.run."""
-from paddle import _graph
+from paddle import _dtype, _graph
 from paddle._native import native
 from paddle.io import as_batch
+
+
+def convert_dtype(dtype):
+    """The name of a data type, from anything that names one."""
+    return str(_dtype.convert(dtype))
+
+
+def check_type(input, input_name, expected_type, op_name, extra_message=""):
+    if not isinstance(input, expected_type):
+        raise TypeError(f"{op_name}: '{input_name}' must be {expected_type}, not {type(input).__name__}. {extra_message}")
+
+
+def check_dtype(input_dtype, input_name, expected_dtype, op_name, extra_message=""):
+    if convert_dtype(input_dtype) not in _graph.as_list(expected_dtype):
+        raise TypeError(f"{op_name}: '{input_name}' must be one of {expected_dtype}, not {input_dtype}. {extra_message}")
+
+
+def check_variable_and_dtype(input, input_name, expected_dtype, op_name, extra_message=""):
+    check_type(input, input_name, _graph.Variable, op_name, extra_message)
+    check_dtype(input.dtype, input_name, expected_dtype, op_name, extra_message)
 
 
 class DataFeeder:

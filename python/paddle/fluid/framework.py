@@ -3,6 +3,8 @@ from paddle._graph import (Block, Operator, Parameter, Program, Variable, defaul
 from paddle._executor import cpu_places, cuda_places, is_compiled_with_cuda  # noqa: F401
 from paddle.static import device_guard, name_scope  # noqa: F401
 from paddle import in_dygraph_mode, set_flags, get_flags  # noqa: F401
+from paddle.fluid import core  # noqa: F401
+from paddle._dtype import convert as convert_np_dtype_to_dtype_  # noqa: F401
 
 
 def grad_var_name(name):

@@ -1,4 +1,6 @@
 """Initializers with the arguments of 1.x."""
+import contextlib
+
 from paddle import _refuse
 from paddle._native import native
 from paddle.nn import initializer as _new
@@ -44,5 +46,16 @@ class NumpyArrayInitializer(_new.Assign):
 
 ConstantInitializer, UniformInitializer, NormalInitializer = Constant, Uniform, Normal
 TruncatedNormalInitializer, XavierInitializer, MSRAInitializer = TruncatedNormal, Xavier, MSRA
+
+
+def force_init_on_cpu():
+    return False
+
+
+@contextlib.contextmanager
+def init_on_cpu():
+    """All first values are made on the CPU."""
+    yield
+
 
 __getattr__ = _refuse.getter(__name__, {"Bilinear": "NumpyArrayInitializer", "BilinearInitializer": "NumpyArrayInitializer"})

@@ -8,7 +8,8 @@ from paddle._batch import batch  # noqa: F401
 from paddle._executor import global_scope
 from paddle._native import native
 from paddle.io import DataLoader, PyReader  # noqa: F401
-from paddle.reader import buffered, cache, chain, compose, firstn, map_readers, shuffle, xmap_readers  # noqa: F401
+from paddle.reader import (ComposeNotAligned, buffered, cache, chain, compose, firstn, map_readers,  # noqa: F401
+                           multiprocess_reader, shuffle, xmap_readers)
 from paddle.static import io as _new
 from paddle.static.io import load, load_program_state, save, set_program_state  # noqa: F401
 

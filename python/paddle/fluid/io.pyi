@@ -10,12 +10,14 @@ from paddle._executor import global_scope as global_scope
 from paddle._graph import Program as Program
 from paddle.io import DataLoader as DataLoader
 from paddle.io import GeneratorLoader as PyReader
+from paddle.reader import ComposeNotAligned as ComposeNotAligned
 from paddle.reader import buffered as buffered
 from paddle.reader import cache as cache
 from paddle.reader import chain as chain
 from paddle.reader import compose as compose
 from paddle.reader import firstn as firstn
 from paddle.reader import map_readers as map_readers
+from paddle.reader import multiprocess_reader as multiprocess_reader
 from paddle.reader import shuffle as shuffle
 from paddle.reader import xmap_readers as xmap_readers
 from paddle.static.io import load as load

@@ -4,6 +4,9 @@ from paddle import optimizer as _new
 from paddle._native import native
 from paddle.fluid._wrapping import GradientMergeOptimizer, RecomputeOptimizer  # noqa: F401
 from paddle.optimizer import Optimizer, _declared  # noqa: F401
+from paddle.optimizer._averages import ExponentialMovingAverage, Lookahead, ModelAverage  # noqa: F401
+
+LookaheadOptimizer = Lookahead
 
 
 class _Old:
@@ -70,5 +73,4 @@ class DGCMomentumOptimizer(globals()["MomentumOptimizer"]):
 
 __getattr__ = _refuse.getter(__name__, {
     "PipelineOptimizer": "fleet.DistributedStrategy().pipeline",
-    "Dpsgd": "SGD", "DpsgdOptimizer": "SGD", "ModelAverage": "nothing", "ExponentialMovingAverage": "nothing",
-    "LookaheadOptimizer": "nothing"})
+    "Dpsgd": "SGD", "DpsgdOptimizer": "SGD"})

@@ -22,6 +22,10 @@ from paddle.optimizer import Optimizer as Optimizer
 from paddle.optimizer import Optimizer as _paddle_optimizer_Optimizer
 from paddle.optimizer import RMSProp as _paddle_optimizer_RMSProp
 from paddle.optimizer import SGD as _paddle_optimizer_SGD
+from paddle.optimizer._averages import ExponentialMovingAverage as ExponentialMovingAverage
+from paddle.optimizer._averages import Lookahead as Lookahead
+from paddle.optimizer._averages import Lookahead as LookaheadOptimizer
+from paddle.optimizer._averages import ModelAverage as ModelAverage
 
 LearningRate = Any
 

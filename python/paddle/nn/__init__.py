@@ -91,6 +91,8 @@ __getattr__ = _refuse.getter(__name__, {
     "AdaptiveMaxPool3D": "AdaptiveMaxPool2D", "Dropout2D": "Dropout", "Dropout3D": "Dropout", "AlphaDropout": "Dropout",
     "SpectralNorm": "nothing", "CTCLoss": "CrossEntropyLoss", "HSigmoidLoss": "CrossEntropyLoss", "Pad3D": "Pad2D",
     "Transformer": "TransformerEncoder and TransformerDecoder",
-    "Unfold": "Conv2D", "Fold": "Conv2DTranspose", "utils": "nothing",
+    "Unfold": "Conv2D", "Fold": "Conv2DTranspose",
     "ChannelShuffle": "paddle.transpose", "PixelUnshuffle": "paddle.transpose",
-    "MaxUnPool2D": "Upsample", "TripletMarginLoss": "MarginRankingLoss"})
+    "MaxUnPool2D": "Upsample", "TripletMarginLoss": "MarginRankingLoss"},
+    lazy={"utils": "paddle.nn.utils", **{name: f"paddle.nn.layer.{name}" for name in (
+        "activation", "common", "container", "conv", "distance", "loss", "norm", "pooling", "rnn", "transformer", "vision")}})

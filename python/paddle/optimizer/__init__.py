@@ -28,6 +28,9 @@ class Optimizer:
         self._grad_clip = grad_clip
         self._name = name
         self._lr_name = None
+        self._learning_rate_map = {}  # program -> variable; a script may put one of its own there
+        if isinstance(learning_rate, Variable):
+            self._learning_rate_map[learning_rate.program] = learning_rate
         self._program = None
         self._own_options = {}
         self._multi_precision = False  # has it f32 parameters where those of the network have 16 bits?
@@ -35,7 +38,7 @@ class Optimizer:
 
     # ---- what the C++ optimizer is told ----
     def options(self):
-        rate = self._learning_rate
+        rate = self._learning_rate_map.get(self._program, self._learning_rate)
         if isinstance(rate, lr.LRScheduler):
             rate = rate()
         out = {"kind": self.kind, "lr": rate.name if isinstance(rate, Variable) else float(rate)}
@@ -50,8 +53,10 @@ class Optimizer:
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """Returns (operators, [(parameter, gradient), ...])."""
         _check_loss(loss)
+        before = loss.program.before_training(self, loss, parameters, no_grad_set, startup_program)
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         self.apply_gradients(pairs)
+        loss.program.note_training(before)
         return [], pairs
 
     def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):
@@ -65,7 +70,9 @@ class Optimizer:
         names = [p if isinstance(p, str) else p.name for p in as_list(chosen)]
         stop = {v if isinstance(v, str) else v.name for v in (no_grad_set or ())}
         pairs = native.backward(program.builder(), loss.name, names, stop, *user_line())
-        return [(program._variable(p), program._variable(g)) for p, g in pairs]
+        pairs = [(program._variable(p), program._variable(g)) for p, g in pairs]
+        program.note_gradients(pairs)
+        return pairs
 
     def apply_gradients(self, params_grads):
         pairs = [(p.name, g.name) for p, g in params_grads if g is not None]
@@ -78,16 +85,39 @@ class Optimizer:
 
     def prepare(self, parameters):
         """Called with the parameters that will be updated, before options()."""
+        self._program = parameters[0].program
+        self._follow_gradient_clip(self._program, parameters)
         decay_filter = self._decay_filter
         if decay_filter is not None:
             self._own_options["without_decay"] = [
                 p.name for p in parameters if (not decay_filter(p.name) if self._filter_keeps_names else decay_filter(p))]
 
+    def _follow_gradient_clip(self, program, parameters):
+        """What fluid.clip.set_gradient_clip has said, for an optimizer without a grad_clip of its own."""
+        if self._grad_clip is not None or program.gradient_clip is None:
+            return
+        self._grad_clip, names = program.gradient_clip
+        for p in parameters:
+            if names is not None and p.name not in names:
+                program.ir.set_attr_of(p.name, "need_clip", False)
+
     def bind(self, program, lr_name):
         """The updates are in `program` now, with this learning rate."""
         self._program, self._lr_name = program, lr_name
-        if isinstance(self._learning_rate, lr.LRScheduler):
-            program.lr_schedules.append((self._learning_rate, lr_name))
+        self._learning_rate_map[program] = program._variable(lr_name)
+        self._follow_schedule(program, lr_name)
+
+    def forget(self, program):
+        """The updates are no longer in `program`."""
+        rate = self._learning_rate_map.get(program)
+        if rate is not None and not program.ir.has(rate.name):
+            del self._learning_rate_map[program]
+        self._program = self._lr_name = None
+
+    def _follow_schedule(self, program, lr_name):
+        pair = (self._learning_rate, lr_name)
+        if isinstance(self._learning_rate, lr.LRScheduler) and pair not in program.lr_schedules:
+            program.lr_schedules.append(pair)
 
     def apply_optimize(self, loss, startup_program, params_grads):
         return self.apply_gradients(params_grads)
@@ -113,8 +143,19 @@ class Optimizer:
     def current_step_lr(self):
         return self.get_lr()
 
-    def _global_learning_rate(self):
-        return None if self._lr_name is None else self._program._variable(self._lr_name)
+    def _global_learning_rate(self, program=None):
+        """The variable with the learning rate of a program. Before minimize it is made."""
+        program = program if program is not None else self._program or _graph.default_main_program()
+        if program not in self._learning_rate_map:
+            from paddle.utils import unique_name
+            name = unique_name.generate("learning_rate")
+            program.builder().state(name, "float32", [1], float(self.get_lr()))
+            self._learning_rate_map[program] = program._variable(name)
+            self._lr_name = name
+            self._follow_schedule(program, name)
+        return self._learning_rate_map[program]
+
+    _create_global_learning_rate = _global_learning_rate
 
     def state_dict(self):
         """Everything that the optimizer keeps from step to step, by name."""
@@ -147,5 +188,5 @@ for _definition in _declared.definitions():
         globals()[_definition["python"]["name"]] = _declared.make_class(_definition, "python", __name__, (Optimizer,))
         __all__.append(_definition["python"]["name"])
 
-__getattr__ = _refuse.getter(__name__, {"Rprop": "SGD", "LBFGS": "SGD", "ASGD": "SGD", "NAdam": "Adam", "RAdam": "Adam",
-                                        "Dpsgd": "SGD", "ExponentialMovingAverage": "SGD"})
+__getattr__ = _refuse.getter(__name__, {"Rprop": "SGD", "LBFGS": "SGD", "ASGD": "SGD", "NAdam": "Adam", "RAdam": "Adam", "Dpsgd": "SGD",
+                                        "ExponentialMovingAverage": "paddle.static.ExponentialMovingAverage"})

@@ -6,6 +6,7 @@ from paddle._graph import (Program, Variable, as_list, default_main_program, def
 from paddle._native import native, user_line
 from paddle._param import ParamAttr, WeightNormParamAttr
 from paddle.metric import accuracy, auc
+from paddle.optimizer._averages import ExponentialMovingAverage
 from paddle.static import nn
 from paddle.static.io import (deserialize_persistables, deserialize_program, load, load_from_file,
                               load_inference_model, load_program_state, normalize_program, save, save_inference_model,
@@ -110,7 +111,7 @@ def device_guard(device=None):
 
 __getattr__ = _refuse.getter(__name__, {
     "ParallelExecutor": "CompiledProgram, and fleetrun for several workers", "py_func": "an op in C++: docs/add-an-op.md",
-    "ExponentialMovingAverage": "nothing", "IpuStrategy": "nothing", "IpuCompiledProgram": "CompiledProgram",
+    "IpuStrategy": "nothing", "IpuCompiledProgram": "CompiledProgram",
     "xpu_places": "cuda_places", "npu_places": "cuda_places", "mlu_places": "cuda_places", "ipu_shard_guard": "nothing",
     "ctr_metric_bundle": "auc", "exponential_decay": "paddle.optimizer.lr.ExponentialDecay",
     "sparsity": "nothing", "quantization": "nothing"},

@@ -10,8 +10,6 @@ from paddle._executor import CompiledProgram as CompiledProgram
 from paddle._executor import ExecutionStrategy as ExecutionStrategy
 from paddle._executor import Executor as Executor
 from paddle._executor import Scope as Scope
-from paddle._executor import cpu_places as cpu_places
-from paddle._executor import cuda_places as cuda_places
 from paddle._executor import global_scope as global_scope
 from paddle._executor import scope_guard as scope_guard
 from paddle._graph import Parameter as Parameter
@@ -24,8 +22,11 @@ from paddle._graph import program_guard as program_guard
 from paddle._native import user_line as user_line
 from paddle._param import ParamAttr as ParamAttr
 from paddle._param import WeightNormParamAttr as WeightNormParamAttr
+from paddle._places import cpu_places as cpu_places
+from paddle._places import cuda_places as cuda_places
 from paddle.metric import accuracy as accuracy
 from paddle.metric import auc as auc
+from paddle.optimizer._averages import ExponentialMovingAverage as ExponentialMovingAverage
 from paddle.static import amp as amp
 from paddle.static import io as io
 from paddle.static import nn as nn

@@ -1,6 +1,6 @@
 """Layers that own their parameters: a call makes them and uses them."""
 from paddle import _dtype, _param, _refuse
-from paddle._graph import Variable, as_list, layer_call
+from paddle._graph import Variable, as_list, in_float64, layer_call
 from paddle._native import native
 from paddle._param import ParamAttr
 from paddle.nn import initializer as I
@@ -187,8 +187,8 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
     """Rows of a table [rows, width]; the result has the shape of input with the width appended. is_distributed: the
     table belongs on the parameter servers, where the job has some."""
     _check_input("embedding", input)
-    if _dtype.convert(dtype) != "float32":
-        raise native.UnsupportedError(f"embedding: dtype must be float32, got {dtype}")
+    if _dtype.convert(dtype) not in ("float32", "float64"):
+        raise native.UnsupportedError(f"embedding: dtype must be float32, or float64 for a result of that type, got {dtype}")
     rows, dim = [int(n) for n in size]
     if padding_idx is not None and padding_idx < 0:
         padding_idx += rows
@@ -202,7 +202,7 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
                "padding_idx": -1 if padding_idx is None else int(padding_idx)}
     out = layer_call(native.embedding, input, options, names.layer)
     names.remember()
-    return out
+    return in_float64(out) if _dtype.convert(dtype) == "float64" else out
 
 
 def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, param_attr=None, dtype="float32"):
@@ -254,12 +254,12 @@ from paddle.tensor.creation import create_parameter  # noqa: E402
 _NO_FLOW = "cond and paddle.where, or a Python loop that builds the ops; programs have no loops inside"
 _FROM_1_X = """case cond switch_case sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as
     sequence_first_step sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse
-    sequence_softmax""".split()
+    sequence_softmax data_norm bilinear_tensor_product""".split()
 _refused = _refuse.getter(__name__, {
     "while_loop": _NO_FLOW,
-    "conv3d": "conv2d", "conv3d_transpose": "conv2d_transpose", "data_norm": "batch_norm", "nce": "fc",
+    "conv3d": "conv2d", "conv3d_transpose": "conv2d_transpose", "nce": "fc",
     "py_func": "an op in C++: docs/add-an-op.md", "row_conv": "conv2d", "spectral_norm": "nothing",
-    "crf_decoding": "nothing", "bilinear_tensor_product": "paddle.nn.functional.bilinear", "deform_conv2d": "conv2d",
+    "crf_decoding": "nothing", "deform_conv2d": "conv2d",
     "multi_box_head": "nothing",
     "sequence_unpad": "sequence_pool", "sequence_slice": "paddle.slice", "sequence_scatter": "paddle.scatter"})
 

@@ -9,6 +9,7 @@ from paddle.tensor.manipulation import *  # noqa: F401,F403
 from paddle.tensor.math import *  # noqa: F401,F403
 from paddle.tensor.random import *  # noqa: F401,F403
 from paddle.tensor.search import *  # noqa: F401,F403
+from paddle.tensor._set_item import set_item
 
 
 def _same_type(x, y):
@@ -83,6 +84,7 @@ _OPERATORS = {
     "__xor__": lambda self, other: logic.logical_xor(self, other),
     "__invert__": lambda self: logic.logical_not(self),
     "__getitem__": manipulation.get_item,
+    "__setitem__": set_item,
 }
 
 _METHODS = """abs add add_n argmax argmin argsort bmm cast ceil chunk clip concat cos cumsum dist divide dot equal

@@ -17,6 +17,7 @@ from paddle.tensor import manipulation as manipulation
 from paddle.tensor import math as math
 from paddle.tensor import random as random
 from paddle.tensor import search as search
+from paddle.tensor._set_item import set_item as set_item
 from paddle.tensor.creation import arange as arange
 from paddle.tensor.creation import assign as assign
 from paddle.tensor.creation import assign_only_where as assign_only_where

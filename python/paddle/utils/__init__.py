@@ -19,6 +19,28 @@ def run_check():
     print("FleetX works: a small network was trained for a step on the CPU.")
 
 
+def deprecated(update_to="", since="", reason="", level=0):
+    """A decorator that says, when the function is called, that it will go."""
+    def decorate(function):
+        import functools
+        import warnings
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            if level < 2:
+                warnings.warn(" ".join(filter(None, [
+                    f"{function.__name__} is deprecated" + (f" since {since}" if since else "") + ".",
+                    reason, f"Use {update_to} instead." if update_to else ""])), DeprecationWarning, stacklevel=2)
+                return function(*args, **kwargs)
+            raise RuntimeError(f"{function.__name__} is gone" + (f"; use {update_to}" if update_to else ""))
+        return wrapper
+    return decorate
+
+
+def require_version(min_version, max_version=None):
+    """FleetX serves the calls that it lists, whatever their version."""
+
+
 def try_import(module_name, err_msg=None):
     import importlib
     try:
@@ -28,9 +50,5 @@ def try_import(module_name, err_msg=None):
 
 
 __getattr__ = _refuse.getter(__name__, {
-    "cpp_extension": "an op in C++: docs/add-an-op.md",
-    "download": "fleetx.utils.Downloader",
-    "deprecated": "nothing",
-    "require_version": "nothing",
-    "profiler": "the environment variable FLEETX_PROFILE=1",
-})
+}, lazy={"cpp_extension": "paddle.utils.cpp_extension", "download": "paddle.utils.download",
+         "profiler": "paddle.utils.profiler"})

@@ -21,8 +21,11 @@ _refused = _refuse.getter(__name__, {
     "distributed_scaler": "DistributedStrategy().amp", "meta_parallel": "nothing",
     "Fleet": "the functions of this module"},
     lazy={"metrics": "paddle.distributed.fleet.metrics", "utils": "paddle.distributed.fleet.utils",
-          "launch": "paddle.distributed.launch"})
+          "launch": "paddle.distributed.fleet.launch"})
 
 
 def __getattr__(name):
+    if name == "fleet":  # from paddle.distributed.fleet import fleet
+        import sys
+        return sys.modules[__name__]
     return _PROGRAMS[name]() if name in _PROGRAMS else _refused(name)

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy
 
-from paddle._executor import LoDTensor as LoDTensor
 from paddle._graph import Variable as Variable
+from paddle._lod_tensor import LoDTensor as LoDTensor
 
 class DatasetBase:
     line_share: Any

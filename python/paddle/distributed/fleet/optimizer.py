@@ -45,7 +45,9 @@ class DistributedOptimizer:
         optimizer.bind(program, rate)
         self.main_program = program
         self.startup_program = program._startup if program._startup is not None else default_startup_program()
-        return [], [(program._variable(p), program._variable(g)) for p, g in pairs]
+        pairs = [(program._variable(p), program._variable(g)) for p, g in pairs]
+        program.note_gradients(pairs)
+        return [], pairs
 
     # ---- mixed precision ----
     def _strategy_for(self, program):

@@ -1,7 +1,20 @@
-"""Of 1.x's contributions: mixed precision, and the layers for parameter servers."""
+"""Of 1.x's contributions: mixed precision, layers for parameter servers, files in HDFS, decoupled decay."""
 from paddle import _refuse
 from paddle.fluid.contrib import layers, mixed_precision  # noqa: F401
 
-__getattr__ = _refuse.getter(__name__, {"slim": "nothing", "quantize": "nothing",
-                                        "sparsity": "nothing", "extend_optimizer": "paddle.optimizer.AdamW",
-                                        "model_stat": "the command fleetx plan"})
+_refused = _refuse.getter(__name__, {"slim": "nothing", "quantize": "nothing", "sparsity": "nothing",
+                                     "model_stat": "the command fleetx plan", "summary": "the command fleetx plan",
+                                     "memory_usage": "Executor.plan, or the command fleetx plan",
+                                     "op_freq_statistic": "print(program)", "Trainer": "Executor.run"},
+                          lazy={"utils": "paddle.fluid.contrib.utils",
+                                "extend_optimizer": "paddle.fluid.contrib.extend_optimizer"})
+
+
+def __getattr__(name):
+    if name == "extend_with_decoupled_weight_decay":
+        from paddle.fluid.contrib.extend_optimizer import extend_with_decoupled_weight_decay
+        return extend_with_decoupled_weight_decay
+    if name in ("HDFSClient", "multi_download", "multi_upload"):
+        from paddle.fluid.contrib import utils
+        return getattr(utils, name)
+    return _refused(name)

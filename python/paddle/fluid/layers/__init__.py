@@ -9,9 +9,10 @@ from paddle.fluid.layers.sequence import *  # noqa: F401,F403
 from paddle.fluid.layers.tensor import *  # noqa: F401,F403
 from paddle.metric import accuracy, auc  # noqa: F401
 from paddle.static import Print  # noqa: F401
-from paddle.tensor.logic import (equal, greater_equal, greater_than, is_empty, less_equal, less_than, logical_and,  # noqa: F401
-                                 logical_not, logical_or, logical_xor, not_equal)
-from paddle.tensor.math import (abs, ceil, cos, exp, floor, increment, log, reciprocal, round, rsqrt, sign, sin, sqrt,  # noqa: F401
+from paddle.fluid.layers.compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal  # noqa: F401
+from paddle.fluid.layers.composed import *  # noqa: F401,F403
+from paddle.tensor.logic import is_empty, logical_and, logical_not, logical_or, logical_xor  # noqa: F401
+from paddle.tensor.math import (abs, ceil, cos, exp, floor, log, reciprocal, round, rsqrt, sign, sin, sqrt,  # noqa: F401
                                 square)
 
 
@@ -24,9 +25,15 @@ def data(name, shape, append_batch_size=True, dtype="float32", lod_level=0, type
     if append_batch_size and not any(d is None or d < 0 for d in shape):
         shape = [-1] + shape
     variable = static.data(name, shape, dtype, lod_level)
+    variable.program.loose_inputs.add(name)
     if not stop_gradient:
         variable.stop_gradient = False
     return variable
+
+
+def get_places(device_count=None, device_type=None):
+    from paddle.fluid.layers import device
+    return device.get_places(device_count, device_type)
 
 
 def cumsum(x, axis=None, exclusive=None, reverse=None):
@@ -41,17 +48,17 @@ _REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "while_loop", "Static
                                         "DynamicRNN", "array_write", "array_read", "array_length")}
 _REFUSED.update({name: _NO_LOD for name in ("sequence_unpad", "sequence_slice", "sequence_scatter", "lod_append")})
 _REFUSED.update({name: "a layer over a whole sequence, such as paddle.nn.LSTM" for name in (
-    "dynamic_lstm", "dynamic_gru", "lstm", "gru_unit", "lstm_unit", "rnn", "LSTMCell", "GRUCell", "beam_search")})
-_REFUSED.update({"py_reader": "fluid.io.DataLoader.from_generator", "read_file": "fluid.io.DataLoader.from_generator",
-                 "double_buffer": "fluid.io.DataLoader.from_generator",
-                 "nce": "fc", "hsigmoid": "fc", "conv3d": "conv2d", "pool3d": "pool2d",
+    "dynamic_lstm", "dynamic_gru", "lstm", "gru_unit", "rnn", "LSTMCell", "GRUCell", "beam_search")})
+_REFUSED.update({"nce": "fc", "conv3d": "conv2d", "pool3d": "pool2d",
                  "linear_chain_crf": "nothing", "crf_decoding": "nothing", "warpctc": "cross_entropy", "unique": "nothing",
                  "chunk_eval": "nothing", "sampled_softmax_with_cross_entropy": "softmax_with_cross_entropy",
-                 "center_loss": "nothing", "lrn": "paddle.nn.LocalResponseNorm",
+                 "center_loss": "nothing",
                  "spectral_norm": "nothing", "space_to_depth": "transpose", "continuous_value_model": "nothing",
                  "shuffle_batch": "paddle.reader.shuffle", "prior_box": "nothing",
                  "multiclass_nms": "nothing", "roi_align": "nothing", "yolov3_loss": "nothing"})
-__getattr__ = _refuse.getter(__name__, _REFUSED)
+__getattr__ = _refuse.getter(__name__, _REFUSED, lazy={
+    name: f"paddle.fluid.layers.{name}" for name in ("collective", "device", "loss", "metric_op", "ops", "sequence_lod", "utils")})
 
-from paddle.fluid.layers import control_flow  # noqa: E402,F401
+from paddle.fluid.layers import control_flow, io  # noqa: E402,F401
+from paddle.fluid.layers.io import create_py_reader_by_data, double_buffer, py_reader, read_file  # noqa: E402,F401
 from paddle.fluid.layers.control_flow import Switch, case, cond, switch_case  # noqa: E402,F401

@@ -6,8 +6,8 @@ from paddle import _refuse
 from paddle._graph import Variable, as_list
 from paddle.fluid import layers as _layers
 from paddle.tensor import creation, logic, manipulation
-from paddle.tensor.logic import equal, greater_equal, greater_than, less_equal, less_than, not_equal  # noqa: F401
-from paddle.tensor.math import increment  # noqa: F401
+from paddle.fluid.layers.compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal  # noqa: F401
+from paddle.fluid.layers.nn import increment  # noqa: F401
 
 
 class Switch:

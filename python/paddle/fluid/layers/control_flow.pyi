@@ -7,16 +7,16 @@ import numpy
 
 from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
+from paddle.fluid.layers.compare import equal as equal
+from paddle.fluid.layers.compare import greater_equal as greater_equal
+from paddle.fluid.layers.compare import greater_than as greater_than
+from paddle.fluid.layers.compare import less_equal as less_equal
+from paddle.fluid.layers.compare import less_than as less_than
+from paddle.fluid.layers.compare import not_equal as not_equal
+from paddle.fluid.layers.nn import increment as increment
 from paddle.tensor import creation as creation
 from paddle.tensor import logic as logic
 from paddle.tensor import manipulation as manipulation
-from paddle.tensor.logic import equal as equal
-from paddle.tensor.logic import greater_equal as greater_equal
-from paddle.tensor.logic import greater_than as greater_than
-from paddle.tensor.logic import less_equal as less_equal
-from paddle.tensor.logic import less_than as less_than
-from paddle.tensor.logic import not_equal as not_equal
-from paddle.tensor.math import increment as increment
 
 class Switch:
     def __init__(self, name: str | None = None) -> None: ...

@@ -249,19 +249,68 @@ def brelu(x, t_min=0.0, t_max=24.0, name=None):
     return T.clip(x, t_min, t_max, name)
 
 
-relu, relu6, elu, gelu, sigmoid, tanh = F.relu, F.relu6, F.elu, F.gelu, F.sigmoid, F.tanh
-selu, softplus, softsign, logsigmoid, maxout, mish = F.selu, F.softplus, F.softsign, F.log_sigmoid, F.maxout, F.mish
-thresholded_relu, hard_shrink, softshrink, tanh_shrink = F.thresholded_relu, F.hardshrink, F.softshrink, F.tanhshrink
+relu, elu, gelu, sigmoid, tanh = F.relu, F.elu, F.gelu, F.sigmoid, F.tanh
+selu, softsign, logsigmoid, mish = F.selu, F.softsign, F.log_sigmoid, F.mish
+thresholded_relu, hard_shrink, tanh_shrink = F.thresholded_relu, F.hardshrink, F.tanhshrink
 stanh = T.stanh
+
+
+def relu6(x, threshold=6.0, name=None):
+    return T.clip(x, 0.0, float(threshold), name)
+
+
+def maxout(x, groups, name=None, axis=1):
+    return F.maxout(x, groups, axis, name)
+
+
+def softplus(x, name=None):
+    return F.softplus(x, name=name)
+
+
+def softshrink(x, alpha=0.5):
+    return F.softshrink(x, alpha)
+
 
 erf, acos, asin, atan = T.erf, T.acos, T.asin, T.atan
 
 # ---- shapes ----
-triu, tril, size, scatter_nd, scatter_nd_add, pixel_shuffle = (
-    T.triu, T.tril, T.numel, T.scatter_nd, T.scatter_nd_add, F.pixel_shuffle)
-transpose, stack, unstack, gather_nd, slice = T.transpose, T.stack, T.unstack, T.gather_nd, T.slice
-strided_slice, where, shape, expand_as, rank = T.strided_slice, T.where, T.shape, T.expand_as, T.rank
+scatter_nd, pixel_shuffle = T.scatter_nd, F.pixel_shuffle
+transpose, stack, unstack, slice = T.transpose, T.stack, T.unstack, T.slice
+where, shape, rank = T.where, T.shape, T.rank
 unbind, multiplex = T.unbind, T.multiplex
+
+
+def triu(input, diagonal=0, name=None):
+    return T.triu(input, diagonal, name)
+
+
+def tril(input, diagonal=0, name=None):
+    return T.tril(input, diagonal, name)
+
+
+def size(input):
+    return T.numel(input)
+
+
+def scatter_nd_add(ref, index, updates, name=None):
+    return T.scatter_nd_add(ref, index, updates, name)
+
+
+def gather_nd(input, index, name=None):
+    return T.gather_nd(input, index, name)
+
+
+def strided_slice(input, axes, starts, ends, strides):
+    return T.strided_slice(input, axes, starts, ends, strides)
+
+
+def expand_as(x, target_tensor, name=None):
+    """x repeated so often that it has the shape of the other."""
+    return T.expand_as(x, target_tensor, name)
+
+
+def increment(x, value=1.0, in_place=True):
+    return T.increment(x, value) if in_place else T.scale(x, 1.0, float(value))
 
 
 def reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):

@@ -9,7 +9,27 @@ __all__ = ["create_tensor", "create_parameter", "create_global_var", "cast", "co
            "fill_constant", "fill_constant_batch_size_like", "ones", "zeros", "argmax", "argmin", "argsort", "reverse",
            "zeros_like", "ones_like", "range", "linspace", "eye", "has_inf", "has_nan", "isfinite", "diag"]
 
-cast, assign, zeros_like, ones_like, linspace, eye = T.cast, T.assign, T.zeros_like, T.ones_like, T.linspace, T.eye
+cast, linspace = T.cast, T.linspace
+
+
+def zeros_like(x, out=None):
+    made = T.zeros_like(x)
+    return made if out is None else T.assign(made, out)
+
+
+def ones_like(x, out=None):
+    made = T.ones_like(x)
+    return made if out is None else T.assign(made, out)
+
+
+def eye(num_rows, num_columns=None, batch_shape=None, dtype="float32", name=None):
+    """A unit matrix, or one for each place of batch_shape."""
+    made = T.eye(num_rows, num_columns, dtype, name)
+    return made if not batch_shape else T.expand(made, [int(d) for d in batch_shape] + list(made.shape))
+
+
+def assign(input, output=None):
+    return T.assign(input, output)
 
 
 def create_tensor(dtype, name=None, persistable=False):

@@ -1,6 +1,14 @@
 """The settings of training with parameter servers in 1.x."""
 
 
+class RoundRobin:
+    """For split_method: blocks of parameters go to the servers in turn."""
+
+
+class HashName:
+    """For split_method: blocks of parameters go to the servers by a hash of their names."""
+
+
 class DistributeTranspilerConfig:
     slice_var_up = True
     split_method = None

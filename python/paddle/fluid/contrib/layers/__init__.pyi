@@ -5,4 +5,11 @@ from typing import Any
 
 import numpy
 
+from paddle.fluid.contrib.layers import metric_op as metric_op
+from paddle.fluid.contrib.layers import nn as nn
+from paddle.fluid.contrib.layers.metric_op import ctr_metric_bundle as ctr_metric_bundle
+from paddle.fluid.contrib.layers.nn import batch_fc as batch_fc
+from paddle.fluid.contrib.layers.nn import fused_elemwise_activation as fused_elemwise_activation
+from paddle.fluid.contrib.layers.nn import partial_concat as partial_concat
+from paddle.fluid.contrib.layers.nn import partial_sum as partial_sum
 from paddle.static.nn import sparse_embedding as sparse_embedding

@@ -42,6 +42,9 @@ class _Collective:
     def init(self, role_maker=None):
         _new.init(role_maker, is_collective=True)
 
+    # The original keeps a copy of the program before it is changed for workers; here one is both.
+    _origin_program = _transpiled_program = property(lambda self: _new.main_program)
+
     def __getattr__(self, name):
         return getattr(_new, name)
 

@@ -7,8 +7,3 @@ import numpy
 
 from paddle.static.amp import CustomOpLists as AutoMixedPrecisionLists
 from paddle.static.amp import CustomOpLists as CustomOpLists
-from paddle.static.amp import OptimizerWithMixedPrecision as OptimizerWithMixedPrecision
-from paddle.static.amp import cast_model_to_fp16 as cast_model_to_fp16
-from paddle.static.amp import cast_parameters_to_fp16 as cast_parameters_to_fp16
-from paddle.static.amp import decorate as decorate
-from paddle.static.amp import fp16_guard as fp16_guard

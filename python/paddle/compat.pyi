@@ -1,0 +1,16 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy
+
+from paddle._graph import Variable as Variable
+
+int_type: Any
+long_type: Any
+def floor_division(x: Variable, y: Variable | float) -> Any: ...
+def get_exception_message(exc: Any) -> Any: ...
+def round(x: Variable, d: Any = 0) -> Any: ...
+def to_bytes(obj: Any, encoding: Any = 'utf-8', inplace: Any = False) -> Any: ...
+def to_text(obj: Any, encoding: Any = 'utf-8', inplace: Any = False) -> Any: ...

@@ -1,0 +1,13 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy
+
+from paddle.dataset import common as common
+
+UNK_IDX: Any
+def get_dict() -> Any: ...
+def get_embedding() -> Any: ...
+def test() -> Any: ...

@@ -1,0 +1,1 @@
+from paddle.distributed.fleet.strategy import DistributedStrategy  # noqa: F401

@@ -1,0 +1,1 @@
+from paddle.static.amp import OptimizerWithMixedPrecision, decorate  # noqa: F401

@@ -1,0 +1,9 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy
+
+from paddle.static.amp import OptimizerWithMixedPrecision as OptimizerWithMixedPrecision
+from paddle.static.amp import decorate as decorate

@@ -1,0 +1,1 @@
+from paddle.static.amp import AutoMixedPrecisionLists, CustomOpLists  # noqa: F401

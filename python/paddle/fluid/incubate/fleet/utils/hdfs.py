@@ -1,0 +1,1 @@
+from paddle.distributed.fleet.utils.fs import HDFSClient  # noqa: F401

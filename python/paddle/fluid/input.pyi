@@ -1,0 +1,9 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy
+
+from paddle.static.nn import embedding as embedding
+from paddle.tensor.manipulation import one_hot as one_hot

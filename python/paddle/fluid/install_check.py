@@ -1,0 +1,1 @@
+from paddle.utils import run_check  # noqa: F401

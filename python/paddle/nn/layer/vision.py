@@ -1,0 +1,5 @@
+"""Layers for pictures, by their module in 2.0."""
+from paddle import _refuse
+from paddle.nn import PixelShuffle  # noqa: F401
+
+__getattr__ = _refuse.getter(__name__, {})
