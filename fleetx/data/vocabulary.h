@@ -12,6 +12,13 @@
 
 namespace fleetx::data {
 
+// By text, found without making a std::string of it.
+struct TokenHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+using TokenIds = std::unordered_map<std::string, int32_t, TokenHash, std::equal_to<>>;
+
 class Vocabulary {
  public:
   Vocabulary() = default;
@@ -32,14 +39,9 @@ class Vocabulary {
   const std::vector<std::string>& tokens() const { return tokens_; }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
-
   std::string name_ = "vocabulary";
   std::vector<std::string> tokens_;
-  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
+  TokenIds ids_;
 };
 
 // Lines without their ends ("\n" or "\r\n"); nothing after the last end. For files that are held in

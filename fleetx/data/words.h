@@ -1,10 +1,11 @@
-// BERT's basic tokenization: the words of a text, normalized (characters.h), split at spaces and
-// around ideographs and punctuation.
+// The words of a text. BERT's basic tokenization: normalized (characters.h), split at spaces and
+// around ideographs and punctuation. That of subword-nmt: what is between spaces.
 //
 //   for_each_word("Don't stop, Zoë!", characters, [](std::string_view word) { ... });
 //   // don ' t stop , zoe !
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,16 @@ void for_each_word(std::string_view text, const Characters& characters, const Fu
     }
   }
   end_word();
+}
+
+// Words between spaces, as subword-nmt splits; other white space belongs to words.
+template <class Function>
+void for_each_between_spaces(std::string_view line, const Function& function) {
+  while (!line.empty()) {
+    const size_t end = std::min(line.find(' '), line.size());
+    if (end > 0) function(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
 }
 
 }  // namespace fleetx::data
