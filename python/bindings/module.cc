@@ -12,6 +12,7 @@ PYBIND11_MODULE(_fleetx, m) {
   fleetx::python::bind_optim(m);
   fleetx::python::bind_data(m);
   fleetx::python::bind_samples(m);
+  fleetx::python::bind_text(m);
   fleetx::python::bind_roles(m);
   fleetx::python::bind_fleet(m);
   fleetx::python::bind_models(m);
