@@ -16,7 +16,6 @@ void bind_nn(py::module_& m);
 void bind_optim(py::module_& m);
 void bind_data(py::module_& m);
 void bind_samples(py::module_& m);
-void bind_text(py::module_& m);
 void bind_roles(py::module_& m);
 void bind_fleet(py::module_& m);
 void bind_models(py::module_& m);

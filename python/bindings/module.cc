@@ -1,6 +1,7 @@
 // The Python module `_fleetx`, on which the packages `paddle` and `fleetx` stand.
 #include "bindings/bindings.h"
 #include "bindings/gil.h"
+#include "bindings/text.h"
 
 PYBIND11_MODULE(_fleetx, m) {
   m.doc() = "The C++ side of FleetX; use the packages `paddle` and `fleetx`.";

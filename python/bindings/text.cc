@@ -1,4 +1,5 @@
-// Tokenizers, their vocabularies, and batches of text.
+#include "bindings/text.h"
+
 #include <pybind11/stl.h>
 
 #include "bindings/convert.h"

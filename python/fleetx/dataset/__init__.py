@@ -1,7 +1,9 @@
-"""Data: pictures from lists, and a set of made-up ones to try things out."""
+"""Data: pictures from lists, a set of made-up ones to try things out, and text."""
 from fleetx.dataset.image_dataset import ImageLoader
+from fleetx.dataset.local_text import local_text
+from fleetx.dataset.text_dataset import BertLoader, TextLoader, TranslationLoader
 
-__all__ = ["ImageLoader", "generated_flowers"]
+__all__ = ["ImageLoader", "BertLoader", "TranslationLoader", "TextLoader", "generated_flowers", "local_text"]
 
 
 def generated_flowers(classes: int = 8, train: int = 1600, val: int = 400, size: int = 256, seed: int = 0) -> str:
