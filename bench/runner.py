@@ -89,11 +89,11 @@ class Runner:
     def missing(self, peer):
         """Why this peer cannot be measured, or None."""
         module = "torch" if peer.startswith("torch") else peer.split()[0]
-        if module not in ("torch", "paddle", "tensorflow"):
+        if module not in ("torch", "paddle", "tensorflow", "tokenizers"):
             return None
         python = self.interpreter(peer)
         own = own_environment(peer)
-        remedy = f"{SETUP} {own.replace(' ', '')}".rstrip() + " installs it"
+        remedy = f"{SETUP} {own.replace(' ', '') or module * (module == 'tokenizers')}".rstrip() + " installs it"
         if not python.exists():
             return f"no {own or module}: {remedy}"
         look = f"import importlib.util as u, sys; sys.exit(not u.find_spec('{module}'))"

@@ -3,6 +3,7 @@
 # tests use them, never the product.
 #   bench/setup-peers.sh                    torch and paddlepaddle, in .venv-peers
 #   bench/setup-peers.sh torch              one of them
+#   bench/setup-peers.sh tokenizers         Hugging Face's tokenizers and subword-nmt, in .venv-peers
 #   bench/setup-peers.sh ps                 the peers of parameter servers: tensorflow, paddle2.6 and paddle1.8, each in
 #                                           an environment of its own (.venv-peers-NAME), since no two go together
 #   PIP_INDEX_URL=... bench/setup-peers.sh  from another index, such as one with CPU-only builds
@@ -54,9 +55,13 @@ for peer in "${peers[@]}"; do
       make_venv .venv-peers python3 /usr/bin/python3 # Debian's own has venv in a package of its own
       add .venv-peers "${peer/paddlepaddle/paddle}" numpy pillow "$peer"
       ;;
+    tokenizers)
+      make_venv .venv-peers python3 /usr/bin/python3
+      add .venv-peers tokenizers tokenizers subword-nmt
+      ;;
     tensorflow) install .venv-peers-tensorflow 3.11 tensorflow tensorflow-cpu==2.21.0 ;;
     paddle2.6) install .venv-peers-paddle2.6 3.10 paddle paddlepaddle==2.6.2 'numpy<2' protobuf==3.20.3 setuptools ;;
     paddle1.8) install .venv-peers-paddle1.8 3.7 paddle paddlepaddle==1.8.5 'protobuf<3.21' ;;
-    *) fail "no peer '$peer'; known: torch, paddlepaddle, tensorflow, paddle2.6, paddle1.8, and ps for the last three" ;;
+    *) fail "no peer '$peer'; known: torch, paddlepaddle, tokenizers, tensorflow, paddle2.6, paddle1.8, and ps for the last three" ;;
   esac
 done

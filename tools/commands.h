@@ -10,6 +10,8 @@ void add_show(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_make_flowers(CLI::App& app);
 void add_convert(CLI::App& app);
+void add_vocab(CLI::App& app);
+void add_tokenize(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_ps(CLI::App& app);

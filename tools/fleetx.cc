@@ -38,6 +38,8 @@ int run(int argc, char** argv) {
   add_ps(app);
   add_strategies(app);
   add_convert(app);
+  add_vocab(app);
+  add_tokenize(app);
   add_make_flowers(app);
   try {
     check_command(app, argc, argv);

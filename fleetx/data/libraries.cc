@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <turbojpeg.h>
+#include <unicode/uvernum.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -24,6 +25,7 @@ const RegisterLibrary turbojpeg({"libjpeg-turbo", turbojpeg_file(), "photos"});
 const RegisterLibrary libcurl({"libcurl", curl_version_info(CURLVERSION_NOW)->version,
                                "downloads"});
 const RegisterLibrary libarchive({"libarchive", archive_version_string(), "archives"});
+const RegisterLibrary icu({"ICU", U_ICU_VERSION, "tokenizers"});
 const RegisterLibrary zlib({"zlib", zlibVersion(), "compressed data sets"});
 
 }  // namespace

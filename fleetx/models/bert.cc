@@ -97,7 +97,10 @@ BertPretraining bert_pretraining(const BertInputs& in, const BertTargets& target
   BertPretraining out;
   out.checkpoints = std::move(encoder.checkpoints);
   out.word_logits = word_logits(encoder.sequence, targets.positions, o, named);
-  out.word_loss = nn::mean(nn::softmax_cross_entropy(out.word_logits, targets.words));
+  const Var losses = nn::softmax_cross_entropy(out.word_logits, targets.words);
+  out.word_loss = targets.weights.defined()
+                      ? nn::reduce_sum(losses * targets.weights) / nn::reduce_sum(targets.weights)
+                      : nn::mean(losses);
   out.sentence_logits =
       nn::fc(encoder.pooled,
              {.size = 2, .weight_attr = {.init = weights(o)}, .name = named("sentence_output")});

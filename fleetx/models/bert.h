@@ -35,9 +35,10 @@ struct BertEncoder {
 BertEncoder bert(const BertInputs& in, BertOptions o = {}, Where where = Where::current());
 
 struct BertTargets {
-  Var positions;  // i64 [n]: places of the hidden words, counted over the flattened batch
-  Var words;      // i64 [n, 1]: the hidden words
-  Var follows;    // i64 [batch, 1]: does the second sentence follow?
+  Var positions;     // i64 [n]: places of the hidden words, counted over the flattened batch
+  Var words;         // i64 [n, 1]: the hidden words
+  Var follows;       // i64 [batch, 1]: does the second sentence follow?
+  Var weights = {};  // f32 [n, 1]: 0 for places that only fill up the list; optional
 };
 
 struct BertPretraining {

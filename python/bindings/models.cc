@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/builder.h"
+#include "fleetx/models/bert.h"
 #include "fleetx/models/resnet.h"
 #include "fleetx/models/vgg.h"
 #include "fleetx/train/plot.h"
@@ -43,6 +44,33 @@ void bind_models(py::module_& m) {
     return to_python(
         models::vgg16(b.var(image), {.classes = classes, .dropout = dropout, .name = name}));
   });
+  m.def(
+      "bert_pretraining",
+      [](PyBuilder& b, const ir::Names& inputs, int64_t vocabulary, int64_t hidden, int layers,
+         int64_t heads, int64_t intermediate, int64_t max_positions, double dropout,
+         const std::string& file, int line) {
+        const PyBuilder::At at(b, file, line);
+        const std::vector<ir::Var> in = b.vars(inputs);
+        const models::BertPretraining net = models::bert_pretraining(
+            {.words = in.at(0), .sentences = in.at(1), .mask = in.at(2)},
+            {.positions = in.at(3), .words = in.at(4), .follows = in.at(6), .weights = in.at(5)},
+            {.vocabulary = vocabulary,
+             .hidden = hidden,
+             .layers = layers,
+             .heads = heads,
+             .intermediate = intermediate,
+             .max_positions = max_positions,
+             .dropout = dropout});
+        return py::dict(py::arg("loss") = net.loss.name(),
+                        py::arg("word_loss") = net.word_loss.name(),
+                        py::arg("sentence_loss") = net.sentence_loss.name(),
+                        py::arg("word_logits") = net.word_logits.name(),
+                        py::arg("sentence_logits") = net.sentence_logits.name(),
+                        py::arg("checkpoints") = net.checkpoints);
+      },
+      py::arg("builder"), py::arg("inputs"), py::kw_only(), py::arg("vocabulary"),
+      py::arg("hidden"), py::arg("layers"), py::arg("heads"), py::arg("intermediate"),
+      py::arg("max_positions"), py::arg("dropout"), py::arg("file"), py::arg("line"));
   m.def("plot_curves", &plot_curves);
 }
 

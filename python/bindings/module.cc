@@ -1,6 +1,7 @@
 // The Python module `_fleetx`, on which the packages `paddle` and `fleetx` stand.
 #include "bindings/bindings.h"
 #include "bindings/gil.h"
+#include "bindings/text.h"
 
 PYBIND11_MODULE(_fleetx, m) {
   m.doc() = "The C++ side of FleetX; use the packages `paddle` and `fleetx`.";
@@ -12,6 +13,7 @@ PYBIND11_MODULE(_fleetx, m) {
   fleetx::python::bind_optim(m);
   fleetx::python::bind_data(m);
   fleetx::python::bind_samples(m);
+  fleetx::python::bind_text(m);
   fleetx::python::bind_roles(m);
   fleetx::python::bind_fleet(m);
   fleetx::python::bind_models(m);

@@ -7,11 +7,11 @@
     ...
     X.MultiGPUTrainer().fit(model, loader, epoch=10)
 """
-from fleetx import applications, dataset, utils
+from fleetx import applications, dataset, text, utils
 from fleetx.applications.trainer import CPUDatasetTrainer, CPUTrainer, MultiGPUTrainer
 from fleetx.config import parse_train_configs
 
-__all__ = ["applications", "dataset", "utils", "parse_train_configs", "MultiGPUTrainer", "CPUTrainer", "CPUDatasetTrainer"]
+__all__ = ["applications", "dataset", "text", "utils", "parse_train_configs", "MultiGPUTrainer", "CPUTrainer", "CPUDatasetTrainer"]
 
 
 def __getattr__(name):

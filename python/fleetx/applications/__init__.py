@@ -1,4 +1,5 @@
 """Models as static programs, with their data."""
+from fleetx.applications.bert import Bert, BertBase, BertLarge
 from fleetx.applications.ctr import MultiSlotCTR
 from fleetx.applications.deepfm import DeepFM
 from fleetx.applications.model import VGG16, Model, Resnet50
@@ -6,11 +7,11 @@ from fleetx.applications.trainer import CPUDatasetTrainer, CPUTrainer, MultiGPUT
 from fleetx.applications.wide_deep import WideDeep
 from fleetx.applications.word2vec import Word2vec
 
-__all__ = ["Resnet50", "VGG16", "MultiSlotCTR", "WideDeep", "DeepFM", "Word2vec", "Model", "MultiGPUTrainer", "CPUTrainer",
-           "CPUDatasetTrainer"]
+__all__ = ["Resnet50", "VGG16", "Bert", "BertBase", "BertLarge", "MultiSlotCTR", "WideDeep", "DeepFM", "Word2vec", "Model",
+           "MultiGPUTrainer", "CPUTrainer", "CPUDatasetTrainer"]
 
-_LATER = ("BERT", "Bert", "BertBase", "BertLarge", "BertHuge", "BertGiant", "Transformer", "Resnet50Mlperf")
-_MODELS = "Resnet50, VGG16, MultiSlotCTR, WideDeep, DeepFM and Word2vec"
+_LATER = ("BERT", "BertHuge", "BertGiant", "Transformer", "Resnet50Mlperf")
+_MODELS = "Resnet50, VGG16, Bert, BertBase, BertLarge, MultiSlotCTR, WideDeep, DeepFM and Word2vec"
 
 
 def __getattr__(name):

@@ -75,8 +75,8 @@ def test_parameters_survive_a_file(tmp_path):
 
 
 def test_what_is_not_there_says_so():
-    with pytest.raises(native.UnsupportedError, match="BertBase is not there yet"):
-        X.applications.BertBase()
+    with pytest.raises(native.UnsupportedError, match="Transformer is not there yet"):
+        X.applications.Transformer()
     with pytest.raises(AttributeError, match="Resnet50"):
         X.applications.Resnet51()
     with pytest.raises(native.UnsupportedError, match="NHWC"):

@@ -1,0 +1,122 @@
+"""BERT's pre-training. The network is built by fleetx/models/bert.cc; here are its inputs, metrics and loaders."""
+import os
+from typing import Dict, List
+
+import paddle
+from fleetx.dataset.text_dataset import BertLoader
+from fleetx.text import Path, WordPieceTokenizer, learn_wordpiece
+from paddle import static
+from paddle._graph import switch_main_program, switch_startup_program
+from paddle._native import native, user_line
+
+
+class Bert:
+    """A BERT of any size in programs of its own, which become the default ones. All samples are padded to max_seq_len,
+    which the program knows.
+
+    inputs -- what is fed: src_ids, sent_ids, input_mask, mask_pos, mask_label, mask_weight, labels
+    loss -- that of hidden words and of next sentences; target -- {"word_loss", "word_acc", "sentence_acc": variable}
+    checkpoints -- outputs of the layers, for strategy.recompute_configs
+    """
+
+    def __init__(self, vocab_size: int = 30522, hidden: int = 768, layers: int = 12, heads: int = 12,
+                 max_seq_len: int = 128, dropout: float = 0.1):
+        if hidden % heads:
+            raise native.InvalidArgumentError(f"hidden is {hidden}; must be a multiple of heads, {heads}")
+        paddle.enable_static()
+        self.vocab_size, self.max_seq_len = vocab_size, max_seq_len
+        self.main_prog, self.startup_prog = static.Program(), static.Program()
+        switch_main_program(self.main_prog)
+        switch_startup_program(self.startup_prog)
+        self.inputs: List[static.Variable] = [
+            static.data("src_ids", [None, max_seq_len], "int64"),
+            static.data("sent_ids", [None, max_seq_len], "int64"),
+            static.data("input_mask", [None, 1, 1, max_seq_len], "float32"),
+            static.data("mask_pos", [None], "int64"),
+            static.data("mask_label", [None, 1], "int64"),
+            static.data("mask_weight", [None, 1], "float32"),
+            static.data("labels", [None, 1], "int64")]
+        file, line = user_line()
+        net = native.bert_pretraining(self.main_prog.builder(), [v.name for v in self.inputs], vocabulary=vocab_size,
+                                      hidden=hidden, layers=layers, heads=heads, intermediate=4 * hidden,
+                                      max_positions=max(512, max_seq_len), dropout=dropout, file=file, line=line)
+        variable = self.main_prog.global_block().var
+        self.loss = variable(net["loss"])
+        self.checkpoints: List[str] = list(net["checkpoints"])
+        label, weight, follows = self.inputs[4:]
+        found = paddle.cast(paddle.equal(paddle.reshape(paddle.argmax(variable(net["word_logits"]), axis=-1), [-1, 1]),
+                                         label), "float32")
+        self.target: Dict[str, static.Variable] = {
+            "word_loss": variable(net["word_loss"]),
+            "word_acc": paddle.sum(found * weight) / paddle.sum(weight),
+            "sentence_acc": paddle.metric.accuracy(paddle.nn.functional.softmax(variable(net["sentence_logits"])),
+                                                   follows)}
+
+    # ---- data ----
+    def get_train_dataloader(self, local_path: Path, batch_size: int = 32, lowercase: bool = True, seed: int = 0,
+                             short_rate: float = 0.0, bad_lines: str = "stop",
+                             long_sentences: str = "replace") -> BertLoader:
+        """Batches of `local_path`/train.txt, one sentence a line and an empty line between documents (or train.jsonl),
+        by `local_path`/vocab.txt, which is learned from the text where it is not there. This worker's share.
+        fleetx.dataset.local_text() makes such a folder from what is on this machine."""
+        return self._load(local_path, "train", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, True)
+
+    def get_val_dataloader(self, local_path: Path, batch_size: int = 32, lowercase: bool = True, seed: int = 0,
+                           short_rate: float = 0.0, bad_lines: str = "stop",
+                           long_sentences: str = "replace") -> BertLoader:
+        """The same of val.txt; all of it on every worker, in order."""
+        return self._load(local_path, "val", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, False)
+
+    def _load(self, folder, part, batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, train):
+        folder = os.fspath(folder)
+        lines = os.path.join(folder, f"{part}.jsonl")
+        use_lines = os.path.exists(lines)
+        tokenizer = self._tokenizer(folder, lowercase, bad_lines)
+        return _FedLoader([v.name for v in self.inputs], lines if use_lines else os.path.join(folder, f"{part}.txt"),
+                          tokenizer, batch_size, self.max_seq_len, format="jsonl" if use_lines else "text",
+                          short_rate=short_rate, shuffle=train, drop_last=train, multiple=self.max_seq_len, seed=seed,
+                          bad_lines=bad_lines, long_sentences=long_sentences, rank=None if train else 0,
+                          world=None if train else 1)
+
+    def _tokenizer(self, folder, lowercase, bad_lines):
+        vocab, text = os.path.join(folder, "vocab.txt"), os.path.join(folder, "train.txt")
+        if not os.path.exists(vocab) and os.path.exists(text):
+            partial = f"{vocab}.{os.getpid()}"  # all workers may come here; all learn the same
+            learn_wordpiece(text, partial, size=self.vocab_size, lowercase=lowercase, bad_lines=bad_lines)
+            os.replace(partial, vocab)
+        tokenizer = WordPieceTokenizer(vocab, lowercase=lowercase)
+        if len(tokenizer) > self.vocab_size:
+            raise native.InvalidArgumentError(
+                f"{vocab} has {len(tokenizer)} tokens, but the model {self.vocab_size}; give it vocab_size={len(tokenizer)}")
+        return tokenizer
+
+    # ---- parameters ----
+    def parameter_list(self) -> List[str]:
+        """Names of the parameters."""
+        return [p.name for p in self.main_prog.all_parameters()]
+
+
+class BertBase(Bert):
+    """12 layers of 768, 12 heads: 110 million parameters."""
+
+    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
+        super().__init__(vocab_size, 768, 12, 12, max_seq_len, dropout)
+
+
+class BertLarge(Bert):
+    """24 layers of 1024, 16 heads: 340 million parameters."""
+
+    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
+        super().__init__(vocab_size, 1024, 24, 16, max_seq_len, dropout)
+
+
+class _FedLoader(BertLoader):
+    """Without the places of words, which this network knows by itself."""
+
+    def __init__(self, names, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self._names = names
+
+    def __iter__(self):
+        for batch, in super().__iter__():
+            yield [{name: batch[name] for name in self._names}]

@@ -1,0 +1,94 @@
+"""Batches of text, made in C++ (fleetx/data)."""
+import os
+from typing import Dict, Iterator, List, Optional, Sequence, Union
+
+import numpy
+
+from fleetx import _job
+from fleetx.text import BPETokenizer, Path, WordPieceTokenizer
+from paddle._native import native
+
+
+class TextLoader:
+    """Iterates over [{name: array}], what Executor.run takes as feed; one iteration is one pass. Passes differ, but are
+    the same in every run and for any number of workers: worker r of n takes batches r, r + n, ... of one list."""
+
+    _native: "native.TextBatches"
+    _pass = 0
+
+    def __len__(self) -> int:
+        """Batches of a pass on this worker; of BERT's pairs the next pass may have a few more or less."""
+        return self._native.batches
+
+    def __call__(self) -> "TextLoader":
+        return self
+
+    def __iter__(self) -> Iterator[List[Dict[str, numpy.ndarray]]]:
+        self._native.begin_pass(self._pass)
+        self._pass += 1
+        while (feed := self._native.next()) is not None:
+            yield [feed]
+
+    @property
+    def samples(self) -> int:
+        """Of a pass, of all workers."""
+        return self._native.samples
+
+    @property
+    def padding(self) -> float:
+        """The share of padding in the tokens of a pass."""
+        return self._native.padding
+
+
+def _sizes(batch_size, tokens, shuffle, drop_last, multiple, seed, rank, world):
+    return dict(batch=0 if tokens else batch_size, tokens=tokens or 0, multiple=multiple, shuffle=shuffle,
+                drop_last=drop_last, seed=seed, rank=_job.rank() if rank is None else rank,
+                world=_job.world() if world is None else world)
+
+
+class BertLoader(TextLoader):
+    """Samples for BERT's pre-training: hidden words and next sentences. The feeds are src_ids, pos_ids, sent_ids,
+    input_mask, mask_pos, mask_label, mask_weight and labels (docs/data.md).
+
+    files -- text with a sentence a line and an empty line between documents, or (format="jsonl") JSON lines with a
+        document each in `field`
+    batch_size -- samples; or tokens -- samples x padded length of a batch, at most
+    bad_lines -- text that is not UTF-8, lines that are no JSON: "stop", "skip", "replace"
+    long_sentences -- sentences that are longer than a sample: "stop", "skip", "replace" (cut)
+    """
+
+    def __init__(self, files: Union[Path, Sequence[Path]], tokenizer: WordPieceTokenizer, batch_size: int = 32,
+                 max_length: int = 128, tokens: Optional[int] = None, format: str = "text", field: str = "text",
+                 mask_rate: float = 0.15, short_rate: float = 0.1, shuffle: bool = True, drop_last: bool = True,
+                 multiple: int = 8, seed: int = 0, bad_lines: str = "stop", long_sentences: str = "replace",
+                 rank: Optional[int] = None, world: Optional[int] = None):
+        files = [files] if isinstance(files, (str, os.PathLike)) else files
+        self.corpus = native.TextCorpus(tokenizer._native, files=[os.fspath(file) for file in files], format=format,
+                                        field=field, max_tokens=max_length - 3, bad_lines=bad_lines,
+                                        long_sentences=long_sentences)
+        self._native = native.BertBatches(self.corpus, tokenizer._native, max_length=max_length, mask_rate=mask_rate,
+                                          short_rate=short_rate, **_sizes(batch_size, tokens, shuffle, drop_last,
+                                                                          multiple, seed, rank, world))
+
+
+class TranslationLoader(TextLoader):
+    """Pairs of lines in two languages. The feeds are src_word, src_pos, src_mask, trg_word, trg_pos, lbl_word and
+    lbl_weight (docs/data.md).
+
+    source, target -- files whose lines belong together; without a target, lines of source, a tab and target
+    tokens -- pairs x padded length of a batch, at most; or batch_size -- pairs
+    bad_lines -- not UTF-8, or a side is empty; long_lines -- "stop", "skip", "replace" (cut)
+    """
+
+    def __init__(self, source: Path, target: Optional[Path], tokenizer: BPETokenizer,
+                 target_tokenizer: Optional[BPETokenizer] = None, tokens: int = 2048, batch_size: Optional[int] = None,
+                 max_length: int = 256, shuffle: bool = True, drop_last: bool = False, multiple: int = 8, seed: int = 0,
+                 bad_lines: str = "stop", long_lines: str = "skip", rank: Optional[int] = None,
+                 world: Optional[int] = None):
+        into = target_tokenizer or tokenizer
+        self.pairs = native.TranslationPairs(tokenizer._native, into._native, source_file=os.fspath(source),
+                                             target_file=os.fspath(target or ""), max_length=max_length,
+                                             bad_lines=bad_lines, long_lines=long_lines)
+        self._native = native.TranslationBatches(self.pairs, tokenizer._native, into._native,
+                                                 **_sizes(batch_size, None if batch_size else tokens, shuffle, drop_last,
+                                                          multiple, seed, rank, world))

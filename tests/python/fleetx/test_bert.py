@@ -1,0 +1,80 @@
+"""BERT as an application: programs, loaders, and that it learns."""
+import numpy
+import pytest
+
+import fleetx as X
+import paddle
+from paddle import static
+from paddle._native import native
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Documents in which each word tells the next: d documents of counting words, from another one on."""
+    words = "zero one two three four five six seven eight nine ten eleven".split()
+    lines = []
+    for d in range(60):
+        lines += [" ".join(words[(d + s + i) % 12] for i in range(6)) for s in range(8)] + [""]
+    (tmp_path / "train.txt").write_text("\n".join(lines))
+    (tmp_path / "val.txt").write_text("\n".join(lines[:90]))
+    return tmp_path
+
+
+def tiny(**options):
+    return X.applications.Bert(**{"vocab_size": 60, "hidden": 64, "layers": 1, "heads": 4, "max_seq_len": 32, "dropout": 0.0,
+                                  **options})
+
+
+def test_it_learns_hidden_words(folder):
+    paddle.seed(1)
+    model = tiny()
+    loader = model.get_train_dataloader(folder, batch_size=8)
+    assert (folder / "vocab.txt").exists()
+    paddle.optimizer.Adam(learning_rate=1e-3).minimize(model.loss, model.startup_prog)
+    exe = static.Executor(paddle.CPUPlace())
+    exe.run(model.startup_prog)
+    losses = []
+    for _ in range(24):
+        for feed in loader:
+            losses.append(float(exe.run(model.main_prog, feed=feed, fetch_list=[model.target["word_loss"]])[0].item()))
+    assert numpy.mean(losses[:3]) > 3.5
+    assert numpy.mean(losses[-20:]) < 1.7  # who knows the twelve words, but not their order, has log 12 = 2.48
+    test = model.main_prog.clone(for_test=True)
+    feed = next(iter(model.get_val_dataloader(folder, batch_size=8)))
+    words, = exe.run(test, feed=feed, fetch_list=[model.target["word_acc"]])
+    assert 0 < float(words.item()) <= 1
+
+
+def test_places_that_fill_up_do_not_count(folder):
+    model = tiny()
+    exe = static.Executor(paddle.CPUPlace())
+    exe.run(model.startup_prog)
+    feed = next(iter(model.get_val_dataloader(folder, batch_size=4)))[0]
+    names = ["word_loss", "word_acc"]
+    real = feed["mask_weight"][:, 0] > 0
+    only = {**feed, **{name: feed[name][real] for name in ("mask_pos", "mask_label", "mask_weight")}}
+    more = {**feed, "mask_pos": numpy.concatenate([feed["mask_pos"], [0, 1]]),
+            "mask_label": numpy.concatenate([feed["mask_label"], [[7], [8]]]),
+            "mask_weight": numpy.concatenate([feed["mask_weight"], numpy.zeros([2, 1], "float32")])}
+    want, got = (exe.run(model.main_prog, feed=f, fetch_list=[model.target[n] for n in names]) for f in (only, more))
+    for a, b in zip(want, got):
+        numpy.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_sizes():
+    assert len(X.applications.BertBase(vocab_size=100).checkpoints) == 12
+    model = X.applications.BertLarge(vocab_size=100)
+    assert len(model.checkpoints) == 24
+    assert [v.shape[1] for v in model.inputs[:2]] == [128, 128]
+
+
+def test_bad_input_is_named(folder):
+    (folder / "vocab.txt").write_text("\n".join(f"w{i}" for i in range(61)) + "\n[UNK]\n")
+    with pytest.raises(native.InvalidArgumentError, match="has 62 tokens, but the model 60; give it vocab_size=62"):
+        tiny().get_train_dataloader(folder)
+    with pytest.raises(native.InvalidArgumentError, match="hidden is 30; must be a multiple of heads, 4"):
+        tiny(hidden=30, heads=4)
+    with pytest.raises(TypeError, match="seq_len"):
+        X.applications.BertBase(seq_len=5)
+    with pytest.raises(native.InvalidArgumentError, match="vocab.txt"):
+        tiny().get_train_dataloader(folder / "nothing")
