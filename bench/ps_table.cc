@@ -1,12 +1,16 @@
 // How fast a sparse table of the parameter server is, and how much memory it takes, without
-// sockets: rows made, pulled and updated by one thread, ids uniform or by Zipf's law. usage:
+// sockets: rows made, pulled and updated by one thread, ids uniform or by Zipf's law; and how fast
+// it trains with a third of that memory and a disk (in the folder TMPDIR, or /tmp). usage:
 // bench_ps_table [ROWS [DIM [THREADS]]]     (default: 10000000 16 1)
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <thread>
@@ -15,6 +19,7 @@
 #include "bench/ps_rule.h"
 #include "fleetx/base/error.h"
 #include "fleetx/base/rng.h"
+#include "fleetx/ps/id_batch.h"
 #include "fleetx/ps/row_memory.h"
 #include "fleetx/ps/sparse_table.h"
 
@@ -119,24 +124,81 @@ class Limit {
   Mapping index_, values_;
 };
 
-void measure(uint64_t rows, int64_t dim, int threads, bool adagrad) {
+SparseSpec spec_of(int64_t dim, bool adagrad) {
   SparseSpec spec{.name = "table", .dim = dim};
   spec.rule = adagrad ? bench::adagrad_rule() : bench::sgd_rule();
   spec.initializer = {.kind = Initializer::Kind::kUniform, .a = -0.1f, .b = 0.1f, .seed = 1};
+  return spec;
+}
+
+void make_rows(SparseTable& table, uint64_t rows) {
+  std::vector<uint64_t> ids(kRequest);
+  std::vector<float> values(kRequest * static_cast<size_t>(table.dim()));
+  for (uint64_t first = 0; first < rows; first += kRequest) {
+    ids.resize(std::min<uint64_t>(kRequest, rows - first));
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = id_of(first + i);
+    table.pull(ids, values.data());
+  }
+}
+
+// Training from disk: batches of ids by Zipf's law, each id of a batch once as workers send them,
+// pulled and pushed by one thread; by the clock, since the disk's threads work, too. The same for a
+// table in memory, in turn with it.
+void measure_disk(uint64_t rows, int64_t dim) {
+  const SparseSpec spec = spec_of(dim, false);
+  SparseTable in_memory(spec);
+  make_rows(in_memory, rows);
+  const int64_t bytes = in_memory.bytes();
+  MemoryBudget budget(bytes / 3);
+  MemoryBudget::Share of_disk(budget, 0);
+  check_arg(of_disk.take(budget.bytes() / 6), "no memory");
+  const auto folder = std::filesystem::temp_directory_path() / str("bench_ps_table.", getpid());
+  const auto disk = open_disk_rows({folder.string(), budget.bytes() / 6});
+  SparseTable table(spec, 1, {.budget = &budget, .disk = disk.get()});
+  make_rows(table, rows);
+
+  const auto drawn = ids_for(size_t{1} << 23, rows, true, 5);
+  const std::vector<float> gradients(kRequest * static_cast<size_t>(dim), 0.001f);
+  std::vector<float> values(gradients.size());
+  size_t at = 0;
+  const auto rate = [&](SparseTable& t, double seconds) {
+    double spent = 0;
+    size_t done = 0;
+    while (spent < seconds) {
+      const std::vector<int64_t> ids(drawn.begin() + static_cast<std::ptrdiff_t>(at),
+                                     drawn.begin() + static_cast<std::ptrdiff_t>(at + kRequest));
+      at = (at + kRequest) % drawn.size();
+      const IdBatch batch(ids, 1);
+      const double begin = now();
+      t.pull(batch.unique(), values.data());
+      t.push(batch.unique(), gradients.data(), 1e-9f);
+      spent += now() - begin;
+      done += batch.unique().size();
+    }
+    return static_cast<double>(done) / spent;
+  };
+  rate(table, 5 * kSeconds);  // until the rows that are used most are in memory
+  double memory_rate = 0, disk_rate = 0;
+  for (int time = 0; time < kTimes; ++time) {
+    memory_rate += rate(in_memory, kSeconds) / kTimes;
+    disk_rate += rate(table, 2 * kSeconds) / kTimes;
+  }
+  std::cout << "disk: " << static_cast<double>(table.rows()) << " rows, budget "
+            << static_cast<double>(budget.bytes()) / 1e6 << " MB, table "
+            << static_cast<double>(bytes) / 1e6 << " MB, " << static_cast<double>(table.resident())
+            << " rows in memory; trains " << disk_rate / 1e6 << " M keys/s, in memory "
+            << memory_rate / 1e6 << " M keys/s: ratio " << disk_rate / memory_rate << "\n";
+}
+
+void measure(uint64_t rows, int64_t dim, int threads, bool adagrad) {
+  const SparseSpec spec = spec_of(dim, adagrad);
   const double before = resident_bytes();
   SparseTable table(spec, threads);
   std::vector<std::vector<float>> buffer(
       static_cast<size_t>(threads),
       std::vector<float>(kRequest * static_cast<size_t>(dim), 0.001f));
   const double begin = now();
-  {
-    std::vector<uint64_t> ids(kRequest);
-    for (uint64_t first = 0; first < rows; first += kRequest) {
-      ids.resize(std::min<uint64_t>(kRequest, rows - first));
-      for (size_t i = 0; i < ids.size(); ++i) ids[i] = id_of(first + i);
-      table.pull(ids, buffer[0].data());
-    }
-  }
+  make_rows(table, rows);
   const double made = now() - begin, n = static_cast<double>(table.rows());
   const double record = static_cast<double>(table.record_floats()) * 4;
   const double resident = (resident_bytes() - before) / n;
@@ -180,6 +242,7 @@ int main(int argc, char** argv) {
                       "usage: bench_ps_table [ROWS [DIM [THREADS]]]");
     for (const bool adagrad : {false, true})
       measure(static_cast<uint64_t>(rows), dim, static_cast<int>(threads), adagrad);
+    measure_disk(static_cast<uint64_t>(rows), dim);
   } catch (const std::exception& e) {
     std::cerr << argv[0] << ": " << e.what() << '\n';
     return 1;

@@ -60,6 +60,12 @@ void add_flags(CLI::App& app, launch::Options& o) {
   app.add_option("--replicas", o.replicas,
                  "2: each server keeps a copy of another, so that one may die and nothing is lost")
       ->group(ps);
+  app.add_option("--server_memory", o.server_memory,
+                 "Bytes (512M, 4G) that the tables of a server may take (default: any)")
+      ->group(ps);
+  app.add_option("--server_disk", o.server_disk,
+                 "Folder where a server keeps rows beyond that; without it they are refused")
+      ->group(ps);
   const char* any = "Any job";
   app.add_option("--run_mode", o.run_mode, "collective, ps or ps-heter (default: from the flags)")
       ->group(any);

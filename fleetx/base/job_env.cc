@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iomanip>
 #include <sstream>
 
@@ -245,6 +246,9 @@ JobEnv JobEnv::from(const Lookup& lookup) {
   job.replicas = read.number(job_var::kReplicas).value_or(1);
   check_arg(job.replicas == 1 || job.replicas == 2, job_var::kReplicas, "=", job.replicas,
             ": a server has one copy (2) or none (1)");
+  if (const auto memory = read.text(job_var::kServerMemory))
+    job.server_memory = parse_bytes(str("environment variable ", job_var::kServerMemory), *memory);
+  job.server_disk = read.text(job_var::kServerDisk).value_or("");
   job.silence_seconds = silence_from(lookup);
   job.reconnect_seconds = read.seconds(job_var::kReconnect).value_or(job.reconnect_seconds);
   const bool without_servers = job.server_endpoints.empty() && job.heter_endpoints.empty();
@@ -266,6 +270,17 @@ JobEnv JobEnv::from_environment() {
 std::string suffix_of_worker(std::string_view before) {
   const JobEnv job = JobEnv::from_environment();
   return job.world > 1 ? str(before, job.rank) : "";
+}
+
+int64_t parse_bytes(std::string_view what, std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  const size_t power = unit.empty() ? 0 : std::string_view("KMGT").find(unit[0]) + 1;
+  const double bytes = std::ldexp(number, 10 * static_cast<int>(power));
+  check_arg(error == std::errc{} && unit.size() <= 1 && power <= 4 && bytes >= 1 && bytes < 0x1p60,
+            what, "='", text, "': expected a number of bytes, as in 512M or 1.5G");
+  return static_cast<int64_t>(bytes);
 }
 
 std::vector<std::string> split_list(std::string_view text) {

@@ -46,6 +46,8 @@ struct JobEnv {
   std::string snapshot;         // server: the file of its own snapshots; empty: none
   double snapshot_seconds = 0;  // between two of them
   int replicas = 1;             // of each server: 2: the next one keeps a copy
+  int64_t server_memory = 0;    // bytes that the tables of a server may take; 0: any
+  std::string server_disk;      // folder for rows beyond that; empty: none
   // Job with servers: who is silent for so long is named; how long a lost server is tried.
   double silence_seconds = 4, reconnect_seconds = 10;
 
@@ -63,6 +65,10 @@ std::string suffix_of_worker(std::string_view before);
 std::vector<std::string> expand_host_list(std::string_view text);
 
 std::vector<std::string> split_list(std::string_view text);  // "a, b" to a b; "" to nothing
+
+// "1048576", "512M", "1.5G" (K, M, G, T: powers of 1024); else kInvalidArgument that begins with
+// `what`.
+int64_t parse_bytes(std::string_view what, std::string_view text);
 
 // 64 hex digits derived from a text, for jobs without a shared secret. Protects from connections of
 // other jobs by mistake, but not from anyone who knows the text.
@@ -100,6 +106,8 @@ inline constexpr const char* kRejoin = "FLEETX_REJOIN";
 inline constexpr const char* kSnapshot = "FLEETX_SNAPSHOT";
 inline constexpr const char* kSnapshotSeconds = "FLEETX_SNAPSHOT_SECONDS";
 inline constexpr const char* kReplicas = "FLEETX_PS_REPLICAS";
+inline constexpr const char* kServerMemory = "FLEETX_PS_MEMORY";
+inline constexpr const char* kServerDisk = "FLEETX_PS_DISK";
 inline constexpr const char* kSilence = "FLEETX_PS_SILENCE";
 inline constexpr const char* kReconnect = "FLEETX_PS_RECONNECT";
 // Not a variable: the key of the store where servers tell fleetrun how their job trains.

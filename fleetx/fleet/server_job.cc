@@ -50,6 +50,7 @@ void ServerJob::listen(const std::string& model_dir) {
                         .secret = secret_of(job),
                         .job_id = job.job_id,
                         .threads = num_threads(),
+                        .memory = {.bytes = job.server_memory, .disk = job.server_disk},
                         .worker_timeout = milliseconds(job.silence_seconds),
                         .copied_by = copies ? job.server_endpoints[next] : "",
                         .keeps_copy = copies,

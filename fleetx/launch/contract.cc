@@ -161,6 +161,10 @@ Variables environment_of(const JobPlan& plan, const Process& process, const Proc
   variables.emplace_back(job_var::kRestart, str(setup.restart));
   if (setup.rejoin > 0) variables.emplace_back(job_var::kRejoin, str(setup.rejoin));
   if (setup.replicas > 1) variables.emplace_back(job_var::kReplicas, str(setup.replicas));
+  if (process.role == JobRole::kServer && !setup.server_memory.empty())
+    variables.emplace_back(job_var::kServerMemory, setup.server_memory);
+  if (process.role == JobRole::kServer && !setup.server_disk.empty())
+    variables.emplace_back(job_var::kServerDisk, setup.server_disk);
   if (process.role == JobRole::kServer && !setup.snapshot.empty()) {
     variables.emplace_back(job_var::kSnapshot, setup.snapshot);
     variables.emplace_back(job_var::kSnapshotSeconds, str(setup.snapshot_seconds));

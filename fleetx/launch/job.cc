@@ -249,6 +249,8 @@ std::vector<Task> Job::tasks() const {
 Command Job::command_of(const Process& process, int listen_fd, int rejoin) const {
   ProcessSetup setup{store_address_, secret_, restart_, listen_fd, rejoin};
   setup.replicas = options_.replicas.value_or(1);
+  setup.server_memory = options_.server_memory.value_or("");
+  if (options_.server_disk) setup.server_disk = std::filesystem::absolute(*options_.server_disk);
   if (options_.snapshot_interval) {
     setup.snapshot = snapshot_of(process.rank);
     setup.snapshot_seconds = *options_.snapshot_interval;

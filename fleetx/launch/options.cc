@@ -41,6 +41,8 @@ Names server_flags(const Options& o) {
   note(names, "--snapshot_interval", o.snapshot_interval);
   note(names, "--snapshot_dir", o.snapshot_dir);
   note(names, "--replicas", o.replicas);
+  note(names, "--server_memory", o.server_memory);
+  note(names, "--server_disk", o.server_disk);
   return names;
 }
 
@@ -85,6 +87,8 @@ void take_defaults_from(const Environment& environment, Options& o) {
   number("PADDLE_MAX_RESTART", o.max_restart, 0);
   if (!server_flags(o).empty()) {
     number(job_var::kReplicas, o.replicas, 1);
+    text(job_var::kServerMemory, o.server_memory);
+    text(job_var::kServerDisk, o.server_disk);
     return;
   }
   number("PADDLE_NPROC_PER_NODE", o.nproc_per_node, 1);
@@ -137,6 +141,9 @@ void check(const Options& o) {
   check_range("--replicas", o.replicas, 1, 2);
   check_arg(o.replicas != 2 || !o.snapshot_interval,
             "--replicas=2 and --snapshot_interval are two ways to outlive a server; give one");
+  if (o.server_memory) parse_bytes("--server_memory", *o.server_memory);
+  check_arg(!o.server_disk || (!o.server_disk->empty() && o.server_memory),
+            "--server_disk is for rows beyond a memory budget; give --server_memory=BYTES, too");
   check_arg(!o.grace || (*o.grace >= 0 && *o.grace <= 3600), "--grace=", o.grace.value_or(0),
             ": give seconds from 0 to 3600");
   check_arg(!o.snapshot_interval || (*o.snapshot_interval > 0 && *o.snapshot_interval <= 1e6),
@@ -194,6 +201,8 @@ std::vector<std::pair<std::string, std::string>> describe(const Options& o) {
   lines.emplace_back("snapshot_interval", o.snapshot_interval ? str(*o.snapshot_interval) : "None");
   text("snapshot_dir", o.snapshot_dir, "None");
   number("replicas", o.replicas, "1");
+  text("server_memory", o.server_memory, "None");
+  text("server_disk", o.server_disk, "None");
   Names quoted;
   for (const std::string& argument : o.args) quoted.push_back(str("'", argument, "'"));
   lines.emplace_back("training_script", o.script);

@@ -27,7 +27,8 @@ struct Options {
   Number max_restart{};
   std::optional<double> snapshot_interval{};  // seconds between two snapshots of a server
   Text snapshot_dir{};
-  Number replicas{};              // of each server
+  Number replicas{};  // of each server
+  Text server_memory{}, server_disk{};
   std::optional<double> grace{};  // seconds between SIGTERM and SIGKILL
   std::string script{};
   std::vector<std::string> args{};

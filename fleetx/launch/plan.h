@@ -78,6 +78,7 @@ struct ProcessSetup {
   std::string snapshot{};
   double snapshot_seconds = 0;
   int replicas = 1;
+  std::string server_memory{}, server_disk{};
 };
 using Variables = std::vector<std::pair<std::string, std::string>>;
 

@@ -1,7 +1,7 @@
 // From 64-bit ids to the numbers of rows: a hash table of buckets, each one cache line with five
-// ids. An id is in the first bucket from its own on that was not full when it came, so a search
-// ends at a bucket with room; at the greatest load five of six ids are in their own. Nothing is
-// removed (a table that drops rows makes a new index). Bytes per id: 64 / 5 / load, about 15. Not
+// ids. An id is in the first bucket from its own on that has room for it, so a search ends at a
+// bucket with room; where an id is taken out, others that went past its bucket move up. At the
+// greatest load five of six ids are in their own. Bytes per id: 64 / 5 / load, about 15. Not
 // thread-safe.
 #pragma once
 
@@ -38,14 +38,27 @@ class RowIndex {
 
   // The id must be absent.
   void insert(uint64_t id, uint64_t hash, uint32_t row) {
-    if (size_ >= most_) reserve(size_ + size_ / 16 + kSlots);
+    if (size_ >= most_) reserve(grown(size_));
     put(id, hash, row);
     ++size_;
   }
 
+  // The id must be there.
+  void erase(uint64_t id, uint64_t hash) {
+    for (uint64_t b = home(hash);; b = next(b)) {
+      const Bucket& bucket = buckets()[b];
+      for (uint32_t s = 0; s < bucket.used; ++s)
+        if (bucket.ids[s] == id) return take_out(b, s);
+    }
+  }
+
   size_t size() const { return size_; }
   size_t bytes() const { return memory_.bytes(); }
+  size_t capacity() const { return most_; }  // ids; more make it grow
   void reserve(size_t ids);
+  // How many ids to reserve memory for when so many are there, and what that takes.
+  static size_t grown(size_t ids) { return ids + ids / 16 + kSlots; }
+  static size_t bytes_for(size_t ids);
 
   template <class Visit>
   void for_each(const Visit& visit) const {
@@ -76,6 +89,7 @@ class RowIndex {
     bucket.ids[bucket.used] = id;
     bucket.rows[bucket.used++] = row;
   }
+  void take_out(uint64_t at, uint32_t slot);
 
   Mapping memory_;
   uint64_t count_ = 0;  // buckets

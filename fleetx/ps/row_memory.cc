@@ -12,7 +12,7 @@
 namespace fleetx::ps {
 namespace {
 
-constexpr size_t kMappingBytes = size_t{8} << 20, kChunkBytes = size_t{256} << 10;
+constexpr size_t kChunksOfMapping = 32;  // 8 MB
 
 }  // namespace
 
@@ -46,7 +46,8 @@ float* ChunkPool::take() {
     free_.pop_back();
     return chunk;
   }
-  const size_t per_mapping = std::max<size_t>(1, kMappingBytes / chunk_bytes_);
+  const size_t per_mapping = std::clamp<size_t>(
+      RowMemory::kChunkBytes * kChunksOfMapping / chunk_bytes_, 1, kChunksOfMapping);
   if (left_ == 0) {
     mappings_.emplace_back(per_mapping * chunk_bytes_);
     left_ = per_mapping;
@@ -73,10 +74,10 @@ void RowMemory::clear() {
   size_ = 0;
 }
 
-int RowMemory::shift_for(int64_t row_floats) {
+int RowMemory::shift_for(int64_t row_floats, size_t chunk_bytes) {
   const auto row_bytes = static_cast<size_t>(row_floats) * sizeof(float);
   int shift = 0;
-  while ((row_bytes << (shift + 1)) <= kChunkBytes) ++shift;
+  while ((row_bytes << (shift + 1)) <= chunk_bytes) ++shift;
   return shift;
 }
 

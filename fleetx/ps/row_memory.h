@@ -55,6 +55,7 @@ class RowMemory {
     return chunks_[index >> shift_] + static_cast<int64_t>(index & mask_) * row_floats_;
   }
   uint32_t size() const { return size_; }
+  size_t row_bytes() const { return static_cast<size_t>(row_floats_) * sizeof(float); }
   uint32_t add();
   void clear();
   void swap(RowMemory& other) noexcept {
@@ -62,8 +63,9 @@ class RowMemory {
     std::swap(size_, other.size_);
   }
 
-  // So that a chunk has about 256 KB.
-  static int shift_for(int64_t row_floats);
+  // So that a chunk has at most this many bytes, or one row.
+  static constexpr size_t kChunkBytes = size_t{256} << 10;
+  static int shift_for(int64_t row_floats, size_t chunk_bytes = kChunkBytes);
 
  private:
   ChunkPool* pool_;

@@ -45,10 +45,19 @@ class OnlyRefusals final : public Peer {
 
 // --- start and end -------------------------------------------------------------------------------
 
+// A server that keeps a copy of another shares its memory with it, half and half: both get the same
+// rows as long as ids are spread evenly.
+MemoryLimits Server::Impl::memory_of(const char* whose) const {
+  MemoryLimits limits = options_.memory;
+  if (options_.keeps_copy) limits.bytes /= 2;
+  if (!limits.disk.empty()) limits.disk += str("/server.", options_.index, ".", whose);
+  return limits;
+}
+
 Server::Impl::Impl(ServerOptions options)
     : options_((options.job.check(), std::move(options))),
       identity_(identity_of(options_.secret, options_.job_id)),
-      tables_(options_.job, options_.index, options_.threads, pool_) {
+      tables_(options_.job, options_.index, options_.threads, pool_, memory_of("own")) {
   check_arg(options_.index >= 0 && options_.index < options_.job.servers, "server ", options_.index,
             " of a job with ", options_.job.servers, " servers");
   check_arg(!options_.job.delay_compensated || (options_.copied_by.empty() && !options_.keeps_copy),
@@ -87,6 +96,7 @@ Server::Impl::Impl(ServerOptions options)
                       .secret = options_.secret,
                       .job_id = options_.job_id,
                       .threads = options_.threads,
+                      .memory = memory_of("copy"),
                       .worker_timeout = options_.worker_timeout,
                       .orphan_timeout = options_.orphan_timeout,
                       .is_copy = true});

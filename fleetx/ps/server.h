@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "fleetx/ps/job_spec.h"
+#include "fleetx/ps/memory_budget.h"
 #include "fleetx/ps/stats.h"
 
 namespace fleetx::ps {
@@ -37,6 +38,7 @@ struct ServerOptions {
   std::optional<int> listen_fd{};  // a socket already bound to the endpoint
   std::string secret, job_id = "default";
   int threads = 1;
+  MemoryLimits memory{};
   std::chrono::milliseconds worker_timeout{4'000};
   // A server whose workers are all lost or have left waits this long for one to come back.
   std::chrono::milliseconds orphan_timeout{60'000};

@@ -115,6 +115,8 @@ ServerStats Server::Impl::stats() const {
                 .pushes_per_second = push_rate_.rate(),
                 .bytes_in = bytes_in_,
                 .bytes_out = bytes_out_,
+                .memory_used = tables_.memory_used(),
+                .memory_budget = options_.memory.bytes,
                 .tables = tables_.stats(),
                 .workers = {}};
   const std::scoped_lock lock(members_mutex_);

@@ -75,6 +75,7 @@ class Server::Impl {
     std::thread thread;
   };
 
+  MemoryLimits memory_of(const char* whose) const;
   void accepted(int rank, std::unique_ptr<comm::Channel> channel);
   void serve(Loop& loop);
   void read_from(Loop& loop, const ConnectionPtr& connection);

@@ -1,21 +1,20 @@
 #include "fleetx/ps/sparse_table.h"
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <thread>
-#include <unordered_map>
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/rng.h"
-#include "fleetx/ps/row_index.h"
 
 namespace fleetx::ps {
 namespace {
 
 constexpr size_t kGroup = 32;
-constexpr size_t kShards = 16;  // at least; a power of two
+constexpr size_t kPiece = 1024;  // of a request, where rows may be on disk
+constexpr size_t kShards = 16;   // at least; a power of two
 constexpr size_t kLine = 64 / sizeof(float);
 
 template <int64_t kDim>
@@ -40,41 +39,13 @@ void copy_rows(const float* const* from, float* const* to, size_t n, int64_t dim
   }
 }
 
+// Also its last float: a row need not begin at a line.
+inline void prefetch(const float* record, size_t floats) {
+  for (size_t f = 0; f < floats; f += kLine) __builtin_prefetch(record + f, 1);
+  __builtin_prefetch(record + floats - 1, 1);
+}
+
 }  // namespace
-
-struct alignas(64) SparseTable::Shard {
-  Shard(ChunkPool& pool, int64_t record_floats)
-      : rows(pool, record_floats, RowMemory::shift_for(record_floats)) {}
-
-  std::atomic_flag taken;
-  RowIndex index;
-  RowMemory rows;
-  std::unordered_map<uint64_t, int64_t> seen;  // pushes of ids that are not admitted yet
-};
-
-// A shard belongs to one thread at a time, for as long as this lives.
-class SparseTable::Taken {
- public:
-  enum class If { kFree, kAlways };
-  explicit Taken(Shard& shard, If when = If::kAlways) : shard_(&shard) {
-    while (shard.taken.test_and_set(std::memory_order_acquire)) {
-      if (when == If::kFree) {
-        shard_ = nullptr;
-        return;
-      }
-      std::this_thread::yield();
-    }
-  }
-  ~Taken() {
-    if (shard_ != nullptr) shard_->taken.clear(std::memory_order_release);
-  }
-  Taken(const Taken&) = delete;
-  Taken& operator=(const Taken&) = delete;
-  explicit operator bool() const { return shard_ != nullptr; }
-
- private:
-  Shard* shard_;
-};
 
 // Where the ids of a few requests are.
 struct SparseTable::Group {
@@ -83,21 +54,49 @@ struct SparseTable::Group {
   float* record[kGroup];   // null: there is no row
 };
 
-SparseTable::SparseTable(const SparseSpec& spec, int threads)
+SparseTable::SparseTable(const SparseSpec& spec, int threads, const TableMemory& memory)
     : spec_(spec),
+      memory_(memory),
       hash_(stable_hash(spec.name)),
       threads_(threads),
       dim_(spec.dim),
       first_states_(spec.rule->states()),
       scalars_(spec.rule->scalars()) {
   record_floats_ = dim_ * static_cast<int64_t>(1 + first_states_.size());
-  const int shift = RowMemory::shift_for(record_floats_);
-  pool_ =
-      std::make_unique<ChunkPool>((static_cast<size_t>(record_floats_) * sizeof(float)) << shift);
   const size_t shards = std::max(kShards, std::bit_ceil(4 * static_cast<size_t>(threads)));
   shard_shift_ = 64 - std::countr_zero(shards);
-  for (size_t s = 0; s < shards; ++s)
-    shards_.push_back(std::make_unique<Shard>(*pool_, record_floats_));
+  size_t chunk_bytes = RowMemory::kChunkBytes;
+  int64_t floor = 0;
+  if (limited()) {
+    // With a disk half of the memory is dealt out, so that a table that comes late has some; the
+    // chunks are so small that every shard can have several.
+    const int64_t part = (memory_.budget->bytes() - memory_.budget->used()) / 2 /
+                         static_cast<int64_t>(shards * memory_.tables);
+    if (memory_.disk != nullptr) floor = part;
+    chunk_bytes = std::clamp<size_t>(static_cast<size_t>(part) / 4, 4096, chunk_bytes);
+  }
+  const int shift = RowMemory::shift_for(record_floats_, chunk_bytes);
+  pool_ =
+      std::make_unique<ChunkPool>((static_cast<size_t>(record_floats_) * sizeof(float)) << shift);
+  if (memory_.disk != nullptr) {
+    const auto least =
+        static_cast<int64_t>(2 * (pool_->chunk_bytes() + RowIndex::bytes_for(size_t{1} << shift) +
+                                  (size_t{16} << shift)));
+    check_arg(floor >= least, "table '", spec.name, "': a memory budget of ",
+              memory_.budget->bytes(), " bytes for ", memory_.tables,
+              " tables is too small; it needs at least ",
+              memory_.budget->bytes() / std::max<int64_t>(1, floor) * least);
+  }
+  for (uint32_t s = 0; s < shards; ++s)
+    shards_.push_back(std::make_unique<Shard>(
+        *pool_, ShardMemory{.record_floats = record_floats_,
+                            .chunk_shift = shift,
+                            .share = limited() ? MemoryBudget::Share(*memory_.budget, floor)
+                                               : MemoryBudget::Share(),
+                            .limited = limited(),
+                            .disk = memory_.disk,
+                            .place = {2 * memory_.table, s},
+                            .seen = {2 * memory_.table + 1, s}}));
 }
 
 SparseTable::~SparseTable() = default;
@@ -106,24 +105,26 @@ SparseTable::Shard& SparseTable::shard_of(uint64_t hash) const {
   return *shards_[hash >> shard_shift_];
 }
 
-int64_t SparseTable::rows() const {
-  int64_t rows = 0;
+template <class Of>
+int64_t SparseTable::sum(const Of& of) const {
+  int64_t all = 0;
   for (const auto& shard : shards_) {
     const Taken taken(*shard);
-    rows += shard->rows.size();
+    all += of(*shard);
   }
-  return rows;
+  return all;
+}
+
+int64_t SparseTable::rows() const {
+  return sum([](const Shard& s) { return s.size(); });
+}
+
+int64_t SparseTable::resident() const {
+  return sum([](const Shard& s) { return s.resident(); });
 }
 
 int64_t SparseTable::bytes() const {
-  size_t bytes = 0;
-  for (const auto& shard : shards_) {
-    const Taken taken(*shard);
-    bytes += shard->index.bytes() +
-             size_t{shard->rows.size()} * static_cast<size_t>(record_floats_) * sizeof(float) +
-             shard->seen.size() * 32;
-  }
-  return static_cast<int64_t>(bytes);
+  return sum([](const Shard& s) { return s.bytes(); });
 }
 
 bool SparseTable::admits(uint64_t id) const {
@@ -131,29 +132,48 @@ bool SparseTable::admits(uint64_t id) const {
   return static_cast<double>(mix(hash_ + 1, id) >> 11) * 0x1p-53 < spec_.probability;
 }
 
+// A push of an id that has no row: whether it is the one that makes it.
+bool SparseTable::counts(Shard& shard, uint64_t id) {
+  if (spec_.min_count <= 1) return true;
+  if (shard.count_seen(id) < spec_.min_count) return false;
+  shard.forget_seen(id);
+  return true;
+}
+
 uint32_t SparseTable::make(Shard& shard, uint64_t id, uint64_t hash) {
-  const uint32_t row = shard.rows.add();
-  float* const record = shard.rows.row(row);
+  const uint32_t row = shard.add(id, hash);
+  float* const record = shard.row(row);
   spec_.initializer.fill(hash_, id, {record, static_cast<size_t>(dim_)});
   for (size_t s = 0; s < first_states_.size(); ++s)
     std::fill_n(record + dim_ * static_cast<int64_t>(s + 1), dim_, first_states_[s]);
-  shard.index.insert(id, hash, row);
+  if (shard.has_disk()) shard.note_change(row);
   return row;
 }
 
-// find(shard, id, hash) gives the row of an id or kNone; use(group) gets rows that have been
+void SparseTable::refuse() const {
+  fail(Error::Kind::kUnsupported,
+       str("table '", spec_.name, "': no memory for another row of ",
+           record_floats_ * static_cast<int64_t>(sizeof(float)),
+           " bytes: the tables of this server have ", memory_.budget->used(), " of ",
+           memory_.budget->bytes(),
+           " bytes (--server_memory); give more memory or more servers, a disk for rows that are "
+           "used little (--server_disk), drop rows (fleet.shrink), or admit fewer "
+           "(CountFilterEntry)"));
+}
+
+// makes(shard, id): whether an id that has no row gets one now; use(group) gets rows that have been
 // fetched. The shards of all ids must be taken. `order`: which ids; empty: all.
-template <class Find, class Use>
+template <class Makes, class Use>
 void SparseTable::in_groups(std::span<const uint64_t> ids, std::span<const uint32_t> order,
-                            const Find& find, const Use& use) {
+                            const Makes& makes, const Use& use) {
   const size_t n = order.empty() ? ids.size() : order.size();
   const auto place = [&](size_t i) { return order.empty() ? static_cast<uint32_t>(i) : order[i]; };
   uint64_t hashes[2][kGroup];
   Group groups[2];
-  const auto prefetch = [&](size_t begin, uint64_t* hash) {
+  const auto prefetch_index = [&](size_t begin, uint64_t* hash) {
     for (size_t i = begin; i < std::min(n, begin + kGroup); ++i) {
       hash[i - begin] = hash_id(ids[place(i)]);
-      shard_of(hash[i - begin]).index.prefetch(hash[i - begin]);
+      shard_of(hash[i - begin]).prefetch(hash[i - begin]);
     }
   };
   const auto floats = static_cast<size_t>(record_floats_);
@@ -162,34 +182,98 @@ void SparseTable::in_groups(std::span<const uint64_t> ids, std::span<const uint3
     for (size_t i = 0; i < group.count; ++i) {
       group.place[i] = place(begin + i);
       Shard& shard = shard_of(hash[i]);
-      const uint32_t row = find(shard, ids[group.place[i]], hash[i]);
-      float* const record = row == RowIndex::kNone ? nullptr : shard.rows.row(row);
-      group.record[i] = record;
-      if (record == nullptr) continue;
-      for (size_t f = 0; f < floats; f += kLine) __builtin_prefetch(record + f, 1);
-      __builtin_prefetch(record + floats - 1, 1);  // a row need not begin at a line
+      const uint64_t id = ids[group.place[i]];
+      uint32_t row = shard.find(id, hash[i]);
+      if (row == RowIndex::kNone && makes(shard, id)) [[unlikely]]
+        row = make(shard, id, hash[i]);
+      group.record[i] = row == RowIndex::kNone ? nullptr : shard.row(row);
+      if (group.record[i] != nullptr) prefetch(group.record[i], floats);
     }
   };
-  prefetch(0, hashes[0]);
+  prefetch_index(0, hashes[0]);
   size_t begin = 0;
   for (int k = 0; begin < n; begin += kGroup, k ^= 1) {
-    prefetch(begin + kGroup, hashes[k ^ 1]);
+    prefetch_index(begin + kGroup, hashes[k ^ 1]);
     look_up(begin, hashes[k], groups[k]);
     if (begin > 0) use(groups[k ^ 1]);
   }
   if (n > 0) use(groups[((n + kGroup - 1) / kGroup - 1) % 2]);
 }
 
-// body(order) for sets of ids whose shards are taken; together they are all of them.
+// The same for ids of one shard, which is taken, of a table with a budget. It takes three passes
+// over a piece: look up; make and bring in what is not there; use.
+template <class Makes, class Use>
+void SparseTable::in_pieces(std::span<const uint64_t> ids, std::span<const uint32_t> order,
+                            Access access, const Makes& makes, const Use& use) {
+  Shard& shard = shard_of(hash_id(ids[order.front()]));
+  std::array<uint64_t, kPiece> hashes;
+  std::array<uint32_t, kPiece> rows;
+  while (!order.empty()) {
+    size_t n = std::min(kPiece, order.size());
+    // Before rows are looked up: it may put some of them aside.
+    if (shard.has_disk()) n = shard.room(n);
+    const std::span<const uint32_t> piece = order.first(n);
+    order = order.subspan(n);
+    std::vector<uint32_t> missing;
+    for (size_t i = 0; i < n; ++i) hashes[i] = hash_id(ids[piece[i]]);
+    for (size_t i = 0; i < std::min(n, kGroup); ++i) shard.prefetch(hashes[i]);
+    for (size_t i = 0; i < n; ++i) {
+      if (i + kGroup < n) shard.prefetch(hashes[i + kGroup]);
+      rows[i] = shard.find(ids[piece[i]], hashes[i]);
+      if (rows[i] == RowIndex::kNone)
+        missing.push_back(static_cast<uint32_t>(i));
+      else if (shard.has_disk() && access == Access::kRead)
+        shard.note_use(rows[i]);
+    }
+    if (!missing.empty() && shard.has_disk()) {
+      std::vector<uint64_t> wanted;
+      for (const uint32_t i : missing) wanted.push_back(ids[piece[i]]);
+      shard.bring_in(wanted);
+    }
+    for (const uint32_t i : missing) {
+      const uint64_t id = ids[piece[i]];
+      rows[i] = shard.find(id, hashes[i]);  // it is back, or stands there twice
+      if (rows[i] != RowIndex::kNone || !makes(shard, id)) continue;
+      if (shard.room(1) == 0) refuse();
+      rows[i] = make(shard, id, hashes[i]);
+    }
+    for (size_t i = 0; i < n; ++i)
+      if (shard.has_disk() && access == Access::kChange && rows[i] != RowIndex::kNone)
+        shard.note_change(rows[i]);
+    use_rows(shard, piece, {rows.data(), n}, use);
+  }
+}
+
+template <class Use>
+void SparseTable::use_rows(Shard& shard, std::span<const uint32_t> piece,
+                           std::span<const uint32_t> rows, const Use& use) {
+  const auto floats = static_cast<size_t>(record_floats_);
+  Group groups[2];
+  int k = 0;
+  for (size_t begin = 0; begin < rows.size(); begin += kGroup, k ^= 1) {
+    Group& group = groups[k];
+    group.count = std::min(rows.size(), begin + kGroup) - begin;
+    for (size_t i = 0; i < group.count; ++i) {
+      const uint32_t row = rows[begin + i];
+      group.place[i] = piece[begin + i];
+      group.record[i] = row == RowIndex::kNone ? nullptr : shard.row(row);
+      if (group.record[i] != nullptr) prefetch(group.record[i], floats);
+    }
+    if (begin > 0) use(groups[k ^ 1]);
+  }
+  if (!rows.empty()) use(groups[k ^ 1]);
+}
+
+// body(order) for sets of ids whose shards are taken; together they are all of them. With a budget
+// each set is of one shard.
 template <class Body>
 void SparseTable::by_shards(std::span<const uint64_t> ids, const Body& body) {
-  if (threads_ == 1 || ids.size() <= shards_.size()) {
-    for (const auto& shard : shards_)
-      while (shard->taken.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  if (!limited() && (threads_ == 1 || ids.size() <= shards_.size())) {
+    for (const auto& shard : shards_) shard->take();
     struct Free {
       SparseTable& table;
       ~Free() {
-        for (const auto& shard : table.shards_) shard->taken.clear(std::memory_order_release);
+        for (const auto& shard : table.shards_) shard->release();
       }
     } const free{*this};
     body(std::span<const uint32_t>{});
@@ -209,7 +293,7 @@ void SparseTable::by_shards(std::span<const uint64_t> ids, const Body& body) {
   while (!todo.empty()) {
     const size_t before = todo.size();
     std::erase_if(todo, [&](size_t s) {
-      const Taken taken(*shards_[s], Taken::If::kFree);
+      const Taken taken(*shards_[s], Shard::If::kFree);
       if (!taken) return false;
       body(std::span<const uint32_t>(order).subspan(begin[s], begin[s + 1] - begin[s]));
       return true;
@@ -219,65 +303,72 @@ void SparseTable::by_shards(std::span<const uint64_t> ids, const Body& body) {
 }
 
 void SparseTable::pull(std::span<const uint64_t> ids, float* rows, Absent absent) {
-  const bool makes = absent == Absent::kMake && spec_.min_count <= 1;
+  const bool may_make = absent == Absent::kMake && spec_.min_count <= 1;
+  const auto makes = [&](Shard&, uint64_t id) { return may_make && admits(id); };
+  const auto use = [&](Group& group) {
+    float* to[kGroup];
+    size_t found = 0;
+    for (size_t i = 0; i < group.count; ++i) {
+      float* const target = rows + int64_t{group.place[i]} * dim_;
+      if (group.record[i] == nullptr) [[unlikely]] {
+        std::fill_n(target, dim_, 0.0f);
+        continue;
+      }
+      group.record[found] = group.record[i];
+      to[found++] = target;
+    }
+    copy_rows(group.record, to, found, dim_);
+  };
   by_shards(ids, [&](std::span<const uint32_t> order) {
-    in_groups(
-        ids, order,
-        [&](Shard& shard, uint64_t id, uint64_t hash) {
-          const uint32_t row = shard.index.find(id, hash);
-          if (row != RowIndex::kNone || !makes || !admits(id)) [[likely]]
-            return row;
-          return make(shard, id, hash);
-        },
-        [&](Group& group) {
-          float* to[kGroup];
-          size_t found = 0;
-          for (size_t i = 0; i < group.count; ++i) {
-            float* const target = rows + int64_t{group.place[i]} * dim_;
-            if (group.record[i] == nullptr) [[unlikely]] {
-              std::fill_n(target, dim_, 0.0f);
-              continue;
-            }
-            group.record[found] = group.record[i];
-            to[found++] = target;
-          }
-          copy_rows(group.record, to, found, dim_);
-        });
+    if (limited())
+      in_pieces(ids, order, Access::kRead, makes, use);
+    else
+      in_groups(ids, order, makes, use);
   });
 }
 
 void SparseTable::push_rows(std::span<const uint64_t> ids, std::span<const uint32_t> order,
                             const float* gradients, float lr, std::span<const float> scalars) {
-  in_groups(
-      ids, order,
-      [&](Shard& shard, uint64_t id, uint64_t hash) {
-        const uint32_t row = shard.index.find(id, hash);
-        if (row != RowIndex::kNone) [[likely]]
-          return row;
-        if (!admits(id)) return RowIndex::kNone;
-        if (spec_.min_count > 1) {
-          if (++shard.seen[id] < spec_.min_count) return RowIndex::kNone;
-          shard.seen.erase(id);
-        }
-        return make(shard, id, hash);
-      },
-      [&](Group& group) {
-        const float* gradient[kGroup];
-        size_t found = 0;
-        for (size_t i = 0; i < group.count; ++i) {
-          if (group.record[i] == nullptr) continue;
-          group.record[found] = group.record[i];
-          gradient[found++] = gradients + int64_t{group.place[i]} * dim_;
-        }
-        spec_.rule->update({.width = dim_,
-                            .lr = lr,
-                            .scalars = scalars,
-                            .records = {group.record, found},
-                            .gradients = {gradient, found}});
-      });
+  const auto makes = [&](Shard& shard, uint64_t id) { return admits(id) && counts(shard, id); };
+  const auto use = [&](Group& group) {
+    const float* gradient[kGroup];
+    size_t found = 0;
+    for (size_t i = 0; i < group.count; ++i) {
+      if (group.record[i] == nullptr) continue;
+      group.record[found] = group.record[i];
+      gradient[found++] = gradients + int64_t{group.place[i]} * dim_;
+    }
+    spec_.rule->update({.width = dim_,
+                        .lr = lr,
+                        .scalars = scalars,
+                        .records = {group.record, found},
+                        .gradients = {gradient, found}});
+  };
+  if (limited())
+    in_pieces(ids, order, Access::kChange, makes, use);
+  else
+    in_groups(ids, order, makes, use);
+}
+
+// Without a disk: that a push can make its rows, before it changes any.
+void SparseTable::check_room(std::span<const uint64_t> ids) {
+  by_shards(ids, [&](std::span<const uint32_t> order) {
+    Shard& shard = shard_of(hash_id(ids[order.front()]));
+    size_t rows = 0, counted = 0;
+    for (const uint32_t i : order) {
+      const uint64_t id = ids[i];
+      if (shard.find(id, hash_id(id)) != RowIndex::kNone || !admits(id)) continue;
+      if (spec_.min_count <= 1 || shard.seen(id) + 1 >= spec_.min_count)
+        ++rows;
+      else
+        ++counted;
+    }
+    if (shard.room(rows) < rows || !shard.seen_room(counted)) refuse();
+  });
 }
 
 void SparseTable::push(std::span<const uint64_t> ids, const float* gradients, float lr) {
+  if (limited() && memory_.disk == nullptr) check_room(ids);
   const std::vector<float> now = scalars();
   by_shards(ids,
             [&](std::span<const uint32_t> order) { push_rows(ids, order, gradients, lr, now); });
@@ -285,14 +376,8 @@ void SparseTable::push(std::span<const uint64_t> ids, const float* gradients, fl
   spec_.rule->advance(scalars_);
 }
 
-void SparseTable::for_each(
-    const std::function<void(uint64_t id, std::span<const float> record)>& visit) {
-  for (const auto& shard : shards_) {
-    const Taken taken(*shard);
-    shard->index.for_each([&](uint64_t id, uint32_t row) {
-      visit(id, {shard->rows.row(row), static_cast<size_t>(record_floats_)});
-    });
-  }
+void SparseTable::for_each(const RowShard::Visit& visit) {
+  for (const auto& shard : shards_) shard->for_each(Taken(*shard), visit);
 }
 
 void SparseTable::put(uint64_t id, std::span<const float> record) {
@@ -300,36 +385,11 @@ void SparseTable::put(uint64_t id, std::span<const float> record) {
   const uint64_t hash = hash_id(id);
   Shard& shard = shard_of(hash);
   const Taken taken(shard);
-  uint32_t row = shard.index.find(id, hash);
-  if (row == RowIndex::kNone) {
-    row = shard.rows.add();
-    shard.index.insert(id, hash, row);
-  }
-  std::copy(record.begin(), record.end(), shard.rows.row(row));
+  if (!shard.put(id, hash, record)) refuse();
 }
 
-int64_t SparseTable::drop(
-    const std::function<bool(uint64_t id, std::span<const float> record)>& keep) {
-  int64_t dropped = 0;
-  const auto floats = static_cast<size_t>(record_floats_);
-  for (const auto& shard : shards_) {
-    const Taken taken(*shard);
-    RowIndex index;
-    RowMemory rows(*pool_, record_floats_, RowMemory::shift_for(record_floats_));
-    shard->index.for_each([&](uint64_t id, uint32_t row) {
-      const float* const record = shard->rows.row(row);
-      if (!keep(id, {record, floats})) {
-        ++dropped;
-        return;
-      }
-      const uint32_t to = rows.add();
-      std::copy_n(record, floats, rows.row(to));
-      index.insert(id, hash_id(id), to);
-    });
-    shard->index = std::move(index);
-    shard->rows.swap(rows);
-  }
-  return dropped;
+int64_t SparseTable::drop(const RowShard::Keep& keep) {
+  return sum([&](Shard& shard) { return shard.drop(keep); });
 }
 
 std::vector<float> SparseTable::scalars() const {

@@ -5,6 +5,10 @@
 // A request goes through its ids in small groups: while the rows of one group are copied or
 // updated, those of the next are being fetched from memory, and so are the index's buckets of the
 // group after it. Without that every id waits twice for memory.
+//
+// With a budget (TableMemory) rows that would be beyond it are put aside on disk; without a disk a
+// request that would make them is an error. What is pulled, saved and visited is the same to the
+// bit wherever a row is.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +19,21 @@
 #include <vector>
 
 #include "fleetx/ps/job_spec.h"
-#include "fleetx/ps/row_memory.h"
+#include "fleetx/ps/row_shard.h"
 
 namespace fleetx::ps {
+
+// What a table may use of its server's memory.
+struct TableMemory {
+  MemoryBudget* budget = nullptr;  // none: any
+  DiskRows* disk = nullptr;        // for rows beyond the budget; none: they are refused
+  uint32_t table = 0, tables = 1;  // which of the tables that share both
+};
 
 class SparseTable {
  public:
   // threads: that will use the table at the same time.
-  explicit SparseTable(const SparseSpec& spec, int threads = 1);
+  explicit SparseTable(const SparseSpec& spec, int threads = 1, const TableMemory& memory = {});
   ~SparseTable();
   SparseTable(const SparseTable&) = delete;
   SparseTable& operator=(const SparseTable&) = delete;
@@ -30,40 +41,58 @@ class SparseTable {
   int64_t dim() const { return dim_; }
   int64_t record_floats() const { return record_floats_; }
   int64_t rows() const;
-  int64_t bytes() const;  // index included
+  int64_t resident() const;  // rows in memory
+  int64_t bytes() const;     // of memory, index included
 
+  // Both are kUnsupported, and say what to do, where they would make rows for which there is
+  // neither memory nor disk; a push has then changed nothing.
+  //
   // rows: ids.size() x dim. Ids may repeat.
   void pull(std::span<const uint64_t> ids, float* rows, Absent absent = Absent::kMake);
   // Each id once. A push is a step: the rule's scalars advance after it.
   void push(std::span<const uint64_t> ids, const float* gradients, float lr);
 
   // Every row, shard by shard; requests for other shards go on meanwhile.
-  void for_each(const std::function<void(uint64_t id, std::span<const float> record)>& visit);
+  void for_each(const RowShard::Visit& visit);
   // Gives a row this record, and makes it if there is none; for loading.
   void put(uint64_t id, std::span<const float> record);
   // Drops the rows that `keep` does not want and frees their memory; how many.
-  int64_t drop(const std::function<bool(uint64_t id, std::span<const float> record)>& keep);
+  int64_t drop(const RowShard::Keep& keep);
 
   std::vector<float> scalars() const;
   void set_scalars(std::span<const float> scalars);
 
  private:
-  struct Shard;
-  class Taken;
   struct Group;
+  enum class Access { kRead, kChange };
+  using Shard = RowShard;
+  using Taken = RowShard::Taken;
 
   Shard& shard_of(uint64_t hash) const;
+  bool limited() const { return memory_.budget != nullptr; }
   bool admits(uint64_t id) const;
+  bool counts(Shard& shard, uint64_t id);
   uint32_t make(Shard& shard, uint64_t id, uint64_t hash);
-  template <class Find, class Use>
-  void in_groups(std::span<const uint64_t> ids, std::span<const uint32_t> order, const Find& find,
+  void check_room(std::span<const uint64_t> ids);
+  [[noreturn]] void refuse() const;
+  template <class Of>
+  int64_t sum(const Of& of) const;  // over the shards
+  template <class Makes, class Use>
+  void in_groups(std::span<const uint64_t> ids, std::span<const uint32_t> order, const Makes& makes,
                  const Use& use);
+  template <class Makes, class Use>
+  void in_pieces(std::span<const uint64_t> ids, std::span<const uint32_t> order, Access access,
+                 const Makes& makes, const Use& use);
+  template <class Use>
+  void use_rows(Shard& shard, std::span<const uint32_t> piece, std::span<const uint32_t> rows,
+                const Use& use);
   template <class Body>
   void by_shards(std::span<const uint64_t> ids, const Body& body);
   void push_rows(std::span<const uint64_t> ids, std::span<const uint32_t> order,
                  const float* gradients, float lr, std::span<const float> scalars);
 
   const SparseSpec spec_;
+  const TableMemory memory_;
   const uint64_t hash_;  // of the name
   const int threads_;
   int64_t dim_, record_floats_;

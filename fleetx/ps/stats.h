@@ -12,8 +12,9 @@ namespace fleetx::ps {
 
 struct TableStats {
   std::string name;
-  int64_t rows = 0;  // sparse: rows; dense: values
-  int64_t bytes = 0;
+  int64_t rows = 0;                // sparse: rows; dense: values
+  int64_t resident = 0;            // of them in memory; the others are on disk
+  int64_t bytes = 0;               // of memory
   int64_t version = 0;             // pushes applied (sync: steps)
   int64_t pulled = 0, pushed = 0;  // rows or values since the start
   int64_t waiting = 0;             // pulls that wait for other workers
@@ -32,6 +33,7 @@ struct ServerStats {
   int64_t pulls = 0, pushes = 0, repeated = 0;  // requests; pushes that had been applied before
   double pulls_per_second = 0, pushes_per_second = 0;  // of the last seconds
   int64_t bytes_in = 0, bytes_out = 0;
+  int64_t memory_used = 0, memory_budget = 0;  // bytes; 0: no budget
   std::vector<TableStats> tables{};
   std::vector<WorkerStats> workers{};
 };

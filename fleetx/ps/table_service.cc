@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kMaxIds = uint64_t{1} << 28;  // of one request
 // Steps that a worker may be ahead of the slowest one; its pushes are kept until then.
 constexpr size_t kMaxPending = 64;
+constexpr int64_t kDiskMemory = 6;  // this part of the memory is for buffers and caches of the disk
 
 void add(float* sum, const float* x, int64_t n) {
   vectorized([=] {
@@ -49,13 +50,20 @@ void refuse(Peer& peer, const Header& request, Error::Kind kind, const std::stri
   peer.send(header, std::move(payload));
 }
 
-TableService::TableService(const JobSpec& job, int server, int threads, PayloadPool& pool)
+TableService::TableService(const JobSpec& job, int server, int threads, PayloadPool& pool,
+                           const MemoryLimits& limits)
     : job_(job), pool_(pool) {
   const auto blocks = job.blocks();
   for (size_t t = 0; t < job.dense.size(); ++t)
     dense_.push_back(std::make_unique<Dense>(job.dense[t], blocks[t], server));
-  for (const SparseSpec& spec : job.sparse)
-    sparse_.push_back(std::make_unique<SparseTable>(spec, threads));
+  limit_memory(limits);
+  for (size_t t = 0; t < job.sparse.size(); ++t)
+    sparse_.push_back(std::make_unique<SparseTable>(
+        job.sparse[t], threads,
+        TableMemory{.budget = budget_.get(),
+                    .disk = disk_.get(),
+                    .table = static_cast<uint32_t>(t),
+                    .tables = static_cast<uint32_t>(job.sparse.size())}));
   const auto workers = static_cast<size_t>(job.workers);
   for (const auto& table : dense_) table->pulled.resize(workers);
   for (size_t t = 0; t < dense_.size() + sparse_.size(); ++t) {
@@ -65,6 +73,24 @@ TableService::TableService(const JobSpec& job, int server, int threads, PayloadP
   }
   left_.resize(workers);
   lost_.resize(workers);
+}
+
+void TableService::limit_memory(const MemoryLimits& limits) {
+  check_arg(limits.bytes >= 0, "a memory budget of ", limits.bytes, " bytes");
+  check_arg(limits.disk.empty() || limits.bytes > 0, "a disk for tables (", limits.disk,
+            ") is for rows beyond a memory budget; give one, too (--server_memory)");
+  if (limits.bytes == 0) return;
+  int64_t dense = 0;
+  for (const auto& table : dense_) dense += table->values.bytes();
+  const bool on_disk = !limits.disk.empty() && !job_.sparse.empty();
+  const int64_t of_disk = on_disk ? limits.bytes / kDiskMemory : 0;
+  budget_ = std::make_unique<MemoryBudget>(limits.bytes);
+  fixed_ = std::make_unique<MemoryBudget::Share>(*budget_, 0);
+  check_arg(fixed_->take(dense + of_disk), "a memory budget of ", limits.bytes,
+            " bytes (--server_memory) is too small: the parameters that are no tables, and their "
+            "states, have ",
+            dense, " bytes on this server", on_disk ? str(", the disk's caches ", of_disk) : "");
+  if (on_disk) disk_ = open_disk_rows({.folder = limits.disk, .memory = of_disk});
 }
 
 bool TableService::is_dense(const Header& h) const {
@@ -106,6 +132,8 @@ void TableService::pull(Request request, const Payload& ids) {
   State& state = state_of(request.header);
   {
     const std::scoped_lock lock(state.mutex);
+    if (!state.broken.empty())
+      return refuse(*request.peer, request.header, Error::Kind::kUnsupported, state.broken);
     if (!ready(request.header, state)) {
       std::string lost;
       if (job_.mode == Mode::kSync) {
@@ -142,23 +170,34 @@ void TableService::answer_pull(const Request& request, const Payload& ids) {
   }
   SparseTable& table = *sparse_[h.table];
   Payload rows = pool_.take(h.count * static_cast<size_t>(table.dim()) * sizeof(float));
-  table.pull(ids.ids(h.count), rows.floats(),
-             (h.flags & wire::kDoNotMake) != 0 ? Absent::kZero : Absent::kMake);
+  try {
+    table.pull(ids.ids(h.count), rows.floats(),
+               (h.flags & wire::kDoNotMake) != 0 ? Absent::kZero : Absent::kMake);
+  } catch (const Error& e) {  // no memory or disk
+    return refuse(*request.peer, h, e.kind(), e.what());
+  }
   state.pulled_items += static_cast<int64_t>(h.count);
   reply(*request.peer, h, std::move(rows));
 }
 
 void TableService::answer_ready(State& state) {
   std::vector<Waiting> now;
+  std::string broken;
   {
     const std::scoped_lock lock(state.mutex);
+    broken = state.broken;
+    if (!broken.empty()) now.swap(state.waiting);
     const auto first =
         std::stable_partition(state.waiting.begin(), state.waiting.end(),
                               [&](const Waiting& w) { return !ready(w.request.header, state); });
     std::move(first, state.waiting.end(), std::back_inserter(now));
     state.waiting.erase(first, state.waiting.end());
   }
-  for (const Waiting& w : now) answer_pull(w.request, w.ids);
+  for (const Waiting& w : now)
+    if (broken.empty())
+      answer_pull(w.request, w.ids);
+    else
+      refuse(*w.request.peer, w.request.header, Error::Kind::kUnsupported, broken);
 }
 
 void TableService::answer_waiting() {
@@ -199,7 +238,11 @@ void TableService::push(const Request& request, Payload payload) {
   state.pushed_items +=
       static_cast<int64_t>(is_dense(h) ? payload.size() / sizeof(float) : h.count);
   if (job_.mode == Mode::kAsync) {
-    apply(h, payload, worker);
+    try {
+      apply(h, payload, worker);
+    } catch (const Error& e) {  // no memory or disk
+      return refuse(*request.peer, h, e.kind(), e.what());
+    }
     pool_.give_back(std::move(payload));
     {
       const std::scoped_lock lock(state.mutex);
@@ -212,6 +255,8 @@ void TableService::push(const Request& request, Payload payload) {
   }
   {
     const std::scoped_lock lock(state.mutex);
+    if (!state.broken.empty())
+      return refuse(*request.peer, h, Error::Kind::kUnsupported, state.broken);
     if (state.pending[worker].size() >= kMaxPending)
       return refuse(*request.peer, h, Error::Kind::kInvalidArgument,
                     str("worker ", worker, " has pushed table '", h.table, "' ", kMaxPending,
@@ -242,11 +287,16 @@ void TableService::apply_steps(State& state) {
         step.push_back(std::move(pending.front()));
         pending.pop_front();
       }
-      if (step.empty()) break;
-      if (step.front().header.kind == Kind::kPushDense)
-        apply_dense_step(std::move(step));
-      else
-        apply_sparse_step(std::move(step));
+      if (step.empty() || !state.broken.empty()) break;
+      try {
+        if (step.front().header.kind == Kind::kPushDense)
+          apply_dense_step(std::move(step));
+        else
+          apply_sparse_step(std::move(step));
+      } catch (const Error& e) {  // no memory or disk
+        state.broken = e.what();
+        break;
+      }
       ++state.applied;
     }
   }
@@ -383,11 +433,13 @@ int64_t TableService::shrink(float threshold) {
 
 std::vector<TableStats> TableService::stats() const {
   std::vector<TableStats> all;
-  const auto add_table = [&](const std::string& name, int64_t rows, int64_t bytes) {
+  const auto add_table = [&](const std::string& name, int64_t rows, int64_t resident,
+                             int64_t bytes) {
     const State& state = *states_[all.size()];
     const std::scoped_lock lock(state.mutex);
     all.push_back({.name = name,
                    .rows = rows,
+                   .resident = resident,
                    .bytes = bytes,
                    .version = static_cast<int64_t>(state.applied),
                    .pulled = state.pulled_items,
@@ -395,9 +447,9 @@ std::vector<TableStats> TableService::stats() const {
                    .waiting = static_cast<int64_t>(state.waiting.size())});
   };
   for (const auto& table : dense_)
-    add_table(table->spec.name, table->values.size(), table->values.bytes());
+    add_table(table->spec.name, table->values.size(), table->values.size(), table->values.bytes());
   for (size_t t = 0; t < sparse_.size(); ++t)
-    add_table(job_.sparse[t].name, sparse_[t]->rows(), sparse_[t]->bytes());
+    add_table(job_.sparse[t].name, sparse_[t]->rows(), sparse_[t]->resident(), sparse_[t]->bytes());
   return all;
 }
 

@@ -43,7 +43,8 @@ struct TableProgress {
 
 class TableService {
  public:
-  TableService(const JobSpec& job, int server, int threads, PayloadPool& pool);
+  TableService(const JobSpec& job, int server, int threads, PayloadPool& pool,
+               const MemoryLimits& limits = {});
 
   // The size that the payload of this request must have; kInvalidArgument for a table that does not
   // exist, or a count that no worker sends.
@@ -69,6 +70,7 @@ class TableService {
 
   int64_t shrink(float threshold);
   std::vector<TableStats> stats() const;
+  int64_t memory_used() const { return budget_ ? budget_->used() : 0; }
 
   struct Dense {
     Dense(const DenseSpec& s, const std::vector<Block>& blocks, int server)
@@ -100,6 +102,7 @@ class TableService {
     std::vector<uint64_t> pushed;           // by each worker
     uint64_t applied = 0;                   // sync: steps; async: pushes
     std::vector<Waiting> waiting;
+    std::string broken;  // sync: why a step could not be applied; nothing goes on after it
     std::atomic<int64_t> pulled_items{0}, pushed_items{0};
   };
 
@@ -113,8 +116,13 @@ class TableService {
   void apply_dense_step(std::vector<Push> step);
   void apply_sparse_step(std::vector<Push> step);
 
+  void limit_memory(const MemoryLimits& limits);
+
   const JobSpec& job_;
   PayloadPool& pool_;
+  std::unique_ptr<MemoryBudget> budget_;        // null: none
+  std::unique_ptr<MemoryBudget::Share> fixed_;  // what does not grow
+  std::unique_ptr<DiskRows> disk_;
   std::vector<std::unique_ptr<Dense>> dense_;
   std::vector<std::unique_ptr<SparseTable>> sparse_;
   std::vector<std::unique_ptr<State>> states_;  // dense tables first

@@ -159,6 +159,8 @@ TEST(FaultPolicy, SnapshotFlagsAreChecked) {
           "--snapshot_interval=0");
   refused({"--server_num=1", "--worker_num=1", "--snapshot_dir=x", "true"}, "--snapshot_interval");
   refused({"--gpus=0", "--snapshot_interval=3", "true"}, "--snapshot_interval");
+  refused({"--server_num=1", "--worker_num=1", "--server_disk=x", "true"}, "--server_memory");
+  refused({"--server_num=1", "--worker_num=1", "--server_memory=4X", "true"}, "4X");
 }
 
 }  // namespace

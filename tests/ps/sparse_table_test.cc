@@ -36,6 +36,35 @@ TEST(RowIndex, FindsAllIdsWhileItGrows) {
   EXPECT_EQ(index.find(UINT64_MAX, hash_id(UINT64_MAX)), RowIndex::kNone);
 }
 
+// At the greatest load, where many ids are not in their own bucket.
+TEST(RowIndex, FindsAllOthersWhileIdsAreTakenOut) {
+  for (const uint32_t most : {5u, 40u, 3000u}) {
+    RowIndex index;
+    index.reserve(most);
+    std::map<uint64_t, uint32_t> expected;
+    const auto bytes = index.bytes();
+    for (uint32_t i = 0; i < 20'000; ++i) {
+      const uint64_t id = mix(i, 3);
+      if (expected.size() == index.capacity()) {
+        for (uint32_t n = 0; n <= i % 4; ++n) {
+          const uint64_t gone = std::next(expected.begin(), mix(i, n) % expected.size())->first;
+          index.erase(gone, hash_id(gone));
+          expected.erase(gone);
+        }
+      }
+      index.insert(id, hash_id(id), i);
+      expected[id] = i;
+      ASSERT_EQ(index.size(), expected.size());
+      for (const auto& [known, row] : expected) {
+        ASSERT_EQ(index.find(known, hash_id(known)), row);
+        if (i % 97 != 0 && most > 50) break;
+      }
+      ASSERT_EQ(index.find(mix(i, 4), hash_id(mix(i, 4))), RowIndex::kNone);
+    }
+    EXPECT_EQ(index.bytes(), bytes) << "it need not grow";
+  }
+}
+
 // Against the plain definition, with repeated ids, groups that are not full, and all dimensions
 // that have code of their own.
 TEST(SparseTable, PullsAndPushesAsTheDefinition) {
