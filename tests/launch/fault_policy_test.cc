@@ -75,6 +75,17 @@ TEST(FaultPolicy, CopiesTakeThePlaceOfServersOnce) {
   EXPECT_EQ(r.code, 2);
 }
 
+// Servers are asked to end when the last worker has ended.
+TEST(FaultPolicy, AServerThatDiesAtTheEndIsNoLossIfItHasACopy) {
+  FleetrunResult r = run_fleetrun({"--server_num=2", "--worker_num=2", "--replicas=2", kActor,
+                                   "server1", "late", "copied", "sync"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "1 of the servers died and had a copy"));
+  r = run_fleetrun(
+      {"--server_num=2", "--worker_num=2", kActor, "server1", "late", "copied", "async"});
+  EXPECT_EQ(r.code, 137) << r.err;
+}
+
 TEST(FaultPolicy, AWorkerIsStartedAgainWhileTheOthersGoOn) {
   for (const char* how : {"exit:3", "signal:9"}) {
     Fleetrun run({"--server_num=1", "--worker_num=3", kActor, "worker1", how, "once", "async"});

@@ -1,13 +1,14 @@
 // A process of a job that behaves as its arguments say, to try the launcher:
-//   actor WHO HOW WHEN      WHO acts (worker0, server0, all), the others work until they are told
-//                           to end; WHEN: start, or during (after all have met)
-//   actor WHO HOW once|always|copied MODE   server 0 tells fleetrun the mode; WHO acts after all
-//   have met,
-//                           and, always, also when it is started again. The others end when there
-//                           is a file `done`, which WHO makes at its last start
-// HOW: exit:N, signal:N, hang (ignores SIGTERM), daemon (leaves a process behind and ends),
-// daemon-and-work (does not end), done (workers end), meet (all meet in the store and end), listen
-// (the same, after it has listened on the socket it inherited), describe (says where it is)
+//   actor WHO HOW WHEN    WHO acts (worker0, server0, all), the others work until they are told to
+//                         end; WHEN: start, or during (after all have met)
+//   actor WHO HOW once|always|copied MODE
+//                         server 0 tells fleetrun the mode; WHO acts after all have met, and,
+//                         always, also when it is started again. The others end when there is a
+//                         file `done`, which WHO makes at its last start
+// HOW: exit:N, signal:N, late (dies by SIGKILL when it is asked to end), hang (ignores SIGTERM),
+// daemon (leaves a process behind and ends), daemon-and-work (does not end), done (workers end),
+// meet (all meet in the store and end), listen (the same, after it has listened on the socket it
+// inherited), describe (says where it is)
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -59,7 +60,7 @@ void leave_daemon() {
     raise(number);
   }
   if (how.starts_with("daemon")) leave_daemon();
-  if (how == "hang" || how == "daemon-and-work") sleep_for_ever();
+  if (how == "hang" || how == "late" || how == "daemon-and-work") sleep_for_ever();
   std::_Exit(0);
 }
 
@@ -136,6 +137,7 @@ int main(int argc, char** argv) {
   }
   say(me + " pid " + std::to_string(getpid()));
   if (how == "hang") signal(SIGTERM, SIG_IGN);
+  if (how == "late" && acts) signal(SIGTERM, [](int) { kill(getpid(), SIGKILL); });
   if (job.rejoin > 0) come_back(job, how, when);
   if (argc == 5) tell_mode(job, argv[4]);
   if (acts && when == "start") act(how);
