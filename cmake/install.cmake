@@ -5,9 +5,10 @@ install(TARGETS fleetx EXPORT fleetxTargets)
 if(SKBUILD)  # a wheel is for Python: no headers
   return()
 endif()
-# Headers in ops/ are shared by op files only; they see oneDNN, which users need not have.
+# Headers in ops/ are shared by op files only, those of *_library/ by the files of one library; they see oneDNN and MPI,
+# which users need not have.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/fleetx DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "ops" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "ops" EXCLUDE PATTERN "*_library" EXCLUDE)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/made/include/fleetx DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fleetx)

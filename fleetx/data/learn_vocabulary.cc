@@ -104,8 +104,9 @@ std::string bpe_vocabulary_text(const WordCounts& words, const BpeCodes& codes) 
   const Bpe bpe(codes, {});
   std::map<std::string, int64_t> counts;
   for (const auto& [word, count] : words)
-    for_each_between_spaces(bpe.segment(word),
-                            [&](std::string_view piece) { counts[std::string(piece)] += count; });
+    for_each_between_spaces(bpe.segment(word), [&, n = count](std::string_view piece) {
+      counts[std::string(piece)] += n;
+    });
   std::vector<std::pair<int64_t, std::string>> order;
   for (const auto& [token, count] : counts) order.emplace_back(-count, token);
   std::ranges::sort(order);
