@@ -275,10 +275,12 @@ std::string suffix_of_worker(std::string_view before) {
 int64_t parse_bytes(std::string_view what, std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
-  const size_t power = unit.empty() ? 0 : std::string_view("KMGT").find(unit[0]) + 1;
+  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  constexpr std::string_view kUnits = " KMGT";
+  const size_t power = unit.empty() ? 0 : kUnits.find(unit[0], 1);
   const double bytes = std::ldexp(number, 10 * static_cast<int>(power));
-  check_arg(error == std::errc{} && unit.size() <= 1 && power <= 4 && bytes >= 1 && bytes < 0x1p60,
+  check_arg(error == std::errc{} && unit.size() <= 1 && power < kUnits.size() && bytes >= 1 &&
+                bytes < 0x1p60,
             what, "='", text, "': expected a number of bytes, as in 512M or 1.5G");
   return static_cast<int64_t>(bytes);
 }

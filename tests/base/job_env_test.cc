@@ -35,6 +35,15 @@ Variables with(Variables variables, const Variables& changes) {
   return variables;
 }
 
+TEST(JobEnv, BytesHaveUnits) {
+  EXPECT_EQ(parse_bytes("--memory", "1048576"), 1 << 20);
+  EXPECT_EQ(parse_bytes("--memory", "512M"), int64_t{512} << 20);
+  EXPECT_EQ(parse_bytes("--memory", "1.5G"), int64_t{3} << 29);
+  for (const char* text : {"", "M", "4X", "4 G", "4GB", "-1", "0", "nan", "inf", "1e30"})
+    expect_error(Error::Kind::kInvalidArgument, {"--memory='", text, "512M"},
+                 [&] { parse_bytes("--memory", text); });
+}
+
 TEST(JobEnv, NobodyStartedIt) {
   const JobEnv job = read({});
   EXPECT_EQ(job.started_by, StartedBy::kByHand);

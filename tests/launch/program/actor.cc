@@ -117,10 +117,20 @@ void tell_mode(const JobEnv& job, const std::string& mode) {
   store.set(fleetx::job_var::kModeKey, mode);
 }
 
+// `done` may name a process that is about to die: fleetrun is to see that first.
 [[noreturn]] void work_until_done(const JobEnv& job) {
   if (job.role != JobRole::kWorker) sleep_for_ever();
   while (access("done", F_OK) != 0) usleep(2000);
+  pid_t dying = 0;
+  std::ifstream("done") >> dying;
+  while (dying > 0 && kill(dying, 0) == 0) usleep(2000);
   std::_Exit(0);
+}
+
+// `done` appears with its contents.
+void name_as_dying() {
+  std::ofstream("dying") << getpid() << std::flush;
+  std::rename("dying", "done");
 }
 
 }  // namespace
@@ -146,14 +156,15 @@ int main(int argc, char** argv) {
   try {
     meet(job);
   } catch (const fleetx::Error&) {  // one that acts has died before all knew that they had met
-    if (!acts) sleep_for_ever();
+    if (!acts && when == "during") sleep_for_ever();
     throw;
   }
   say("met");
   if (argc == 5) {
     if (!acts) work_until_done(job);
     if (!job.snapshot.empty()) make_file(job.snapshot);
-    if (when == "copied") make_file("done");  // nobody starts it again
+    if (when == "copied" && how == "late") make_file("done");
+    if (when == "copied" && how != "late") name_as_dying();  // nobody starts it again
     act(how);
   }
   const bool meets = how == "meet" || how == "listen";
