@@ -230,7 +230,7 @@ TEST(Machines, WrongSecretIsRefused) {
   Fleetrun a(args(0), {{"FLEETX_JOB_SECRET", "aa"}}), b(args(1), {{"FLEETX_JOB_SECRET", "bb"}});
   const FleetrunResult rb = b.wait();
   EXPECT_EQ(rb.code, 1);
-  EXPECT_TRUE(contains(rb.err, "is the job's secret right?"));
+  EXPECT_TRUE(contains(rb.err, "is the job's secret right"));
   EXPECT_TRUE(contains(rb.err,
                        "start this machine with the --job_id, --master, --nnodes and "
                        "FLEETX_JOB_SECRET of the others"));
