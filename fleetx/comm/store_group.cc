@@ -1,5 +1,6 @@
 #include "fleetx/comm/store_group.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "fleetx/base/error.h"
@@ -30,7 +31,7 @@ class StoreGroup final : public Communicator {
     for (size_t r = 0; r < parts.size(); ++r) {
       check_arg(parts[r].size() == bytes, "group '", name_, "': rank ", r, " gives ",
                 parts[r].size(), " bytes and rank ", rank(), " gives ", bytes);
-      std::memcpy(all.data() + r * bytes, parts[r].data(), bytes);
+      std::copy_n(parts[r].data(), bytes, all.data() + r * bytes);
     }
     return all;
   }
