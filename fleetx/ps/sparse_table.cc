@@ -286,19 +286,19 @@ void SparseTable::by_shards(std::span<const uint64_t> ids, const Body& body) {
   std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
   for (size_t i = 0; i < ids.size(); ++i)
     order[next[hash_id(ids[i]) >> shard_shift_]++] = static_cast<uint32_t>(i);
-  std::vector<size_t> todo;
+  std::vector<size_t> left;
   for (size_t s = 0; s < shards_.size(); ++s)
-    if (begin[s + 1] > begin[s]) todo.push_back(s);
+    if (begin[s + 1] > begin[s]) left.push_back(s);
   // Those that are free first; who finds all others taken waits for one.
-  while (!todo.empty()) {
-    const size_t before = todo.size();
-    std::erase_if(todo, [&](size_t s) {
+  while (!left.empty()) {
+    const size_t before = left.size();
+    std::erase_if(left, [&](size_t s) {
       const Taken taken(*shards_[s], Shard::If::kFree);
       if (!taken) return false;
       body(std::span<const uint32_t>(order).subspan(begin[s], begin[s + 1] - begin[s]));
       return true;
     });
-    if (todo.size() == before) std::this_thread::yield();
+    if (left.size() == before) std::this_thread::yield();
   }
 }
 
