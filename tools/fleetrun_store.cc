@@ -1,5 +1,6 @@
 #include "tools/fleetrun_store.h"
 
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -33,28 +34,35 @@ class ModeListener {
   explicit ModeListener(comm::StoreClient& store) : store_(store), thread_([this] { listen(); }) {}
   ~ModeListener() {
     try {
-      if (!mode()) store_.set(job_var::kModeKey, "");  // ends the wait
+      if (!mode(Milliseconds(0))) store_.set(job_var::kModeKey, "");  // ends the wait
     } catch (const Error&) {
       // A failure was published, which ends it, too.
     }
   }
-  std::optional<std::string> mode() const {
-    const std::scoped_lock lock(mutex_);
+  // The default is for a mode that was told just before a process died, and is still on its way.
+  std::optional<std::string> mode(Milliseconds wait = Milliseconds(200)) const {
+    std::unique_lock lock(mutex_);
+    heard_.wait_for(lock, wait, [&] { return done_; });
     return mode_;
   }
 
  private:
   void listen() {
+    std::string mode;
     try {
-      const std::string mode = store_.get(job_var::kModeKey, kLongerThanAnyJob);
-      const std::scoped_lock lock(mutex_);
-      if (!mode.empty()) mode_ = mode;
+      mode = store_.get(job_var::kModeKey, kLongerThanAnyJob);
     } catch (const Error&) {
     }
+    const std::scoped_lock lock(mutex_);
+    if (!mode.empty()) mode_ = mode;
+    done_ = true;
+    heard_.notify_all();
   }
 
   comm::StoreClient& store_;
   mutable std::mutex mutex_;
+  mutable std::condition_variable heard_;
+  bool done_ = false;  // there will be no other answer
   std::optional<std::string> mode_;
   std::jthread thread_;
 };
