@@ -37,17 +37,7 @@ constexpr const char* kLr0 = "adaptive_localsgd_lr0";
 class AdaptiveLocalSgd final : public Strategy {
  public:
   std::string_view name() const override { return "adaptive_localsgd"; }
-  Traits traits() const override {
-    return {.acts = {{Phase::kUpdates, {"amp", "data_parallel", "gradient_merge", "lamb", "lars"}}},
-            .groups = {kDataAxis},
-            .conflicts = {{"dgc",
-                           "dgc compresses gradients that all workers apply, adaptive_localsgd "
-                           "lets each apply its own; switch one of them off"},
-                          {"fp16_allreduce",
-                           "no gradients travel, so that there is nothing to send in 16 bits; "
-                           "switch one of them off"}},
-            .needs = {{"data_parallel", "its workers are those that train on their own"}}};
-  }
+  Traits traits() const override { return traits_of_local_updates(name()); }
   ir::Attrs options() const override {
     ir::Attrs options = default_fuse_options();
     options.emplace("init_k_steps", 1);
@@ -68,8 +58,7 @@ class AdaptiveLocalSgd final : public Strategy {
     check_arg(option(context, "init_k_steps") >= 1, "adaptive_localsgd: the option ",
               "'init_k_steps' is ", option(context, "init_k_steps"),
               "; it is a number of steps between two averages, so at least 1");
-    check_arg(option(context, "begin_step") >= 0, "adaptive_localsgd: the option 'begin_step' is ",
-              option(context, "begin_step"), "; it is a number of steps, so at least 0");
+    check_begin_step(name(), context.options);
   }
 
   void on_updates(Programs& programs, const StrategyContext& context) const override {

@@ -100,6 +100,23 @@ std::string UpdateOps::step_number() {
   return make("step", "increment", {{"x", {counter_}}}, {{"value", 1.0}});
 }
 
+Traits traits_of_local_updates(std::string_view strategy) {
+  return {.acts = {{Phase::kUpdates, {"amp", "data_parallel", "gradient_merge", "lamb", "lars"}}},
+          .groups = {kDataAxis},
+          .conflicts = {{"dgc", str("dgc compresses gradients that all workers apply, ", strategy,
+                                    " lets each apply its own; switch one of them off")},
+                        {"fp16_allreduce",
+                         "no gradients travel, so that there is nothing to send in 16 bits; "
+                         "switch one of them off"}},
+          .needs = {{"data_parallel", "its workers are those that train on their own"}}};
+}
+
+void check_begin_step(std::string_view strategy, const ir::Attrs& options) {
+  const auto step = options.at("begin_step").as<int64_t>();
+  check_arg(step >= 0, strategy, ": the option 'begin_step' is ", step,
+            "; it is a number of steps, so at least 0");
+}
+
 void average_parameters(Programs& programs, UpdateOps& ops, const std::string& sync,
                         const ir::Attrs& options) {
   const ir::Program& main = programs.main;

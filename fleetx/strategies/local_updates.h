@@ -48,6 +48,10 @@ class UpdateOps {
   std::string prefix_, counter_;
 };
 
+// The traits of a strategy of this kind.
+Traits traits_of_local_updates(std::string_view strategy);
+void check_begin_step(std::string_view strategy, const ir::Attrs& options);
+
 // `sync`: the steps with an average, the same on all workers; "": each step. `options`: on which
 // parameters travel together (averaging.h).
 void average_parameters(Programs& programs, UpdateOps& ops, const std::string& sync,

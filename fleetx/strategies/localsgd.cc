@@ -30,17 +30,10 @@ class LocalSgd final : public Strategy {
  public:
   std::string_view name() const override { return "localsgd"; }
   Traits traits() const override {
-    return {.acts = {{Phase::kUpdates, {"amp", "data_parallel", "gradient_merge", "lamb", "lars"}}},
-            .groups = {kDataAxis},
-            .conflicts = {{"adaptive_localsgd",
-                           "both say when parameters are averaged; switch one of them off"},
-                          {"dgc",
-                           "dgc compresses gradients that all workers apply, localsgd lets each "
-                           "apply its own; switch one of them off"},
-                          {"fp16_allreduce",
-                           "no gradients travel, so that there is nothing to send in 16 bits; "
-                           "switch one of them off"}},
-            .needs = {{"data_parallel", "its workers are those that train on their own"}}};
+    Traits traits = traits_of_local_updates(name());
+    traits.conflicts.push_back(
+        {"adaptive_localsgd", "both say when parameters are averaged; switch one of them off"});
+    return traits;
   }
   ir::Attrs options() const override {
     ir::Attrs options = default_fuse_options();
@@ -63,8 +56,7 @@ class LocalSgd final : public Strategy {
     check_arg(option(context, "k_steps") >= 1, "localsgd: the option 'k_steps' is ",
               option(context, "k_steps"), "; it is the number of steps between two averages, so ",
               "at least 1");
-    check_arg(option(context, "begin_step") >= 0, "localsgd: the option 'begin_step' is ",
-              option(context, "begin_step"), "; it is a number of steps, so at least 0");
+    check_begin_step(name(), context.options);
   }
 
   void on_updates(Programs& programs, const StrategyContext& context) const override {
