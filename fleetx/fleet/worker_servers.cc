@@ -1,6 +1,8 @@
 #include "fleetx/fleet/worker_servers.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "fleetx/base/error.h"
 
@@ -16,7 +18,7 @@ WorkerServers::WorkerServers(ps::JobSpec job, Options options)
     }
   for (size_t t = 0; t < job_.sparse.size(); ++t)
     tables_.emplace(job_.sparse[t].name, static_cast<int>(t));
-  pulled_.resize(job_.sparse.size());
+  pulled_.tables.resize(job_.sparse.size());
   scaled_.resize(places_.size());
 }
 
@@ -33,9 +35,11 @@ ps::Client& WorkerServers::client() {
 
 void WorkerServers::leave() {
   if (client_ == nullptr) return;
-  wait_for_pushes();
+  wait_for(pushes_);
   client_->goodbye();
   client_.reset();
+  expected_.clear();
+  late_.tickets.clear();
 }
 
 int WorkerServers::parameter(std::string_view name) {
@@ -54,42 +58,94 @@ int WorkerServers::table(std::string_view name) {
   return it->second;
 }
 
-// All lookups of a table are one request, and all requests are on their way before the first one is
-// waited for.
-void WorkerServers::pull_rows(std::span<const Lookup> lookups, bool make) {
-  ps::Client& servers = client();
-  for (const Lookup& l : lookups) pulled_[static_cast<size_t>(l.table)].given.clear();
+bool WorkerServers::may_be_late() const {
+  return job_.mode == ps::Mode::kAsync && job_.staleness < 0 && !job_.delay_compensated &&
+         !options_.waits_for_pushes;
+}
+
+WorkerServers::PulledBatch WorkerServers::batch_of(std::span<const Lookup> lookups, bool make) {
+  const auto is_free = [](const PulledBatch& b) {
+    return std::ranges::all_of(b.tables, [](const Pulled& p) { return p.ticket.done(); });
+  };
+  PulledBatch batch;
+  if (const auto it = std::ranges::find_if(spare_, is_free); it != spare_.end()) {
+    batch = std::move(*it);
+    spare_.erase(it);
+  }
+  batch.tables.resize(job_.sparse.size());
+  batch.make = make;
+  batch.sent = false;
+  for (Pulled& p : batch.tables) {
+    p.given.clear();
+    p.ids.reset();
+  }
   for (const Lookup& l : lookups) {
-    std::vector<int64_t>& given = pulled_[static_cast<size_t>(l.table)].given;
+    std::vector<int64_t>& given = batch.tables[static_cast<size_t>(l.table)].given;
     given.insert(given.end(), l.ids, l.ids + l.count);
   }
-  const auto first_of_table = [&](size_t i) {
-    return std::none_of(lookups.begin(), lookups.begin() + static_cast<std::ptrdiff_t>(i),
-                        [&](const Lookup& l) { return l.table == lookups[i].table; });
-  };
-  for (size_t i = 0; i < lookups.size(); ++i) {
-    if (!first_of_table(i)) continue;
-    const int table = lookups[i].table;
-    Pulled& p = pulled_[static_cast<size_t>(table)];
+  return batch;
+}
+
+// All lookups of a table are one request, and all requests are on their way before the first one is
+// waited for.
+void WorkerServers::send(PulledBatch& batch) {
+  ps::Client& servers = client();
+  for (size_t t = 0; t < batch.tables.size(); ++t) {
+    Pulled& p = batch.tables[t];
+    if (p.given.empty()) continue;
     for (const int64_t id : p.given)
-      check_arg(id >= 0, "table '", job_.sparse[static_cast<size_t>(table)].name, "': id ", id,
-                " is negative");
+      check_arg(id >= 0, "table '", job_.sparse[t].name, "': id ", id, " is negative");
     p.ids = std::make_shared<const ps::IdBatch>(p.given, servers.servers());
-    p.rows.resize(p.ids->unique().size() *
-                  static_cast<size_t>(job_.sparse[static_cast<size_t>(table)].dim));
-    p.ticket = servers.pull_sparse(table, p.ids, p.rows.data(), ps::Rows::kUnique,
-                                   make ? ps::Absent::kMake : ps::Absent::kZero);
+    p.rows.resize(p.ids->unique().size() * static_cast<size_t>(job_.sparse[t].dim));
+    p.ticket = servers.pull_sparse(static_cast<int>(t), p.ids, p.rows.data(), ps::Rows::kUnique,
+                                   batch.make ? ps::Absent::kMake : ps::Absent::kZero);
   }
-  for (size_t i = 0; i < lookups.size(); ++i)
-    if (first_of_table(i)) pulled_[static_cast<size_t>(lookups[i].table)].ticket.wait();
-  std::vector<size_t> at(pulled_.size());  // ids of each table that are done
+  batch.sent = true;
+}
+
+void WorkerServers::expect_rows(std::span<const Lookup> lookups, bool make) {
+  expected_.push_back(batch_of(lookups, make));
+  if (may_be_late()) send_expected();
+}
+
+void WorkerServers::expect_no_more() {
+  std::ranges::move(expected_, std::back_inserter(spare_));
+  expected_.clear();
+}
+
+void WorkerServers::send_expected() {
+  for (PulledBatch& batch : expected_)
+    if (!batch.sent) send(batch);
+}
+
+void WorkerServers::take_batch(PulledBatch wanted) {
+  spare_.push_back(std::exchange(pulled_, std::move(wanted)));
+  const auto same = [&](const PulledBatch& e) {
+    return e.make == pulled_.make &&
+           std::ranges::equal(e.tables, pulled_.tables, {}, &Pulled::given, &Pulled::given);
+  };
+  const auto found = std::ranges::find_if(expected_, same);
+  if (found != expected_.end()) {
+    spare_.push_back(std::exchange(pulled_, std::move(*found)));
+    std::move(expected_.begin(), found, std::back_inserter(spare_));
+    expected_.erase(expected_.begin(), found + 1);
+  }
+  if (!pulled_.sent) send(pulled_);
+  for (Pulled& p : pulled_.tables) p.ticket.wait();
+}
+
+void WorkerServers::pull_rows(std::span<const Lookup> lookups, bool make) {
+  take_batch(batch_of(lookups, make));
+  std::vector<size_t> at(pulled_.tables.size());  // ids of each table that are done
   for (const Lookup& l : lookups) {
     const auto t = static_cast<size_t>(l.table);
+    const Pulled& pulled = pulled_.tables[t];
     const auto dim = static_cast<size_t>(job_.sparse[t].dim);
-    const std::span<const uint32_t> places = pulled_[t].ids->places();
+    if (l.count == 0) continue;
+    const std::span<const uint32_t> places = pulled.ids->places();
     float* to = l.rows;
     for (int64_t i = 0; i < l.count; ++i, to += dim)
-      std::copy_n(pulled_[t].rows.data() + places[at[t]++] * dim, dim, to);
+      std::copy_n(pulled.rows.data() + places[at[t]++] * dim, dim, to);
   }
 }
 
@@ -109,7 +165,7 @@ std::vector<std::vector<P>> WorkerServers::by_table(const Values& values, Get ge
 
 void WorkerServers::push(std::span<const Gradient> dense, std::span<const RowGradient> rows) {
   ps::Client& servers = client();
-  wait_for_pushes();
+  wait_for(pushes_);
   if (!dense.empty()) {
     std::vector<float> rates(job_.dense.size());
     const auto gradients = by_table<const float*>(dense, [&](const Gradient& g) {
@@ -127,12 +183,13 @@ void WorkerServers::push(std::span<const Gradient> dense, std::span<const RowGra
       pushes_.push_back(servers.push_dense(static_cast<int>(t), gradients[t], rates[t]));
   }
   for (const RowGradient& gradient : rows) push_rows(gradient);
-  if (options_.waits_for_pushes) wait_for_pushes();
+  if (options_.waits_for_pushes) wait_for(pushes_);
+  send_expected();
 }
 
 void WorkerServers::push_rows(const RowGradient& g) {
   const auto t = static_cast<size_t>(g.table);
-  const Pulled& pulled = pulled_[t];
+  const Pulled& pulled = pulled_.tables[t];
   const auto count = static_cast<size_t>(g.count);
   // Nearly always these are the ids that were asked for, in their order.
   const bool same =
@@ -150,20 +207,41 @@ void WorkerServers::push_rows(const RowGradient& g) {
   pushes_.push_back(client_->push_sparse(g.table, ids, values, g.lr, ps::Rows::kExpanded));
 }
 
-void WorkerServers::wait_for_pushes() {
-  for (ps::Ticket& push : pushes_) push.wait();
-  pushes_.clear();
+void WorkerServers::wait_for(std::vector<ps::Ticket>& tickets) {
+  for (ps::Ticket& ticket : tickets) ticket.wait();
+  tickets.clear();
 }
 
-void WorkerServers::pull(std::span<const Value> values) {
-  ps::Client& servers = client();
+std::vector<ps::Ticket> WorkerServers::start_pull(std::span<const Value> values) {
   const auto pointers = by_table<float*>(values, [](const Value& v) { return v.values; });
   std::vector<ps::Ticket> pulls;
   for (size_t t = 0; t < pointers.size(); ++t)
-    pulls.push_back(servers.pull_dense(static_cast<int>(t), pointers[t]));
-  for (ps::Ticket& pull : pulls) pull.wait();
+    pulls.push_back(client().pull_dense(static_cast<int>(t), pointers[t]));
+  return pulls;
+}
+
+void WorkerServers::pull(std::span<const Value> values) {
+  if (may_be_late() && !expected_.empty()) return pull_late(values);
+  wait_for(late_.tickets);
+  std::vector<ps::Ticket> pulls = start_pull(values);
+  wait_for(pulls);
   // Sync: the answer to the pull says that the gradients were applied, so their memory is free.
-  if (job_.mode == ps::Mode::kSync) wait_for_pushes();
+  if (job_.mode == ps::Mode::kSync) wait_for(pushes_);
+}
+
+// What was asked for a step ago, then asks again.
+void WorkerServers::pull_late(std::span<const Value> values) {
+  const bool arrived = !late_.tickets.empty();
+  wait_for(late_.tickets);
+  late_.values.resize(places_.size());
+  std::vector<Value> later(values.begin(), values.end());
+  for (Value& v : later) {
+    std::vector<float>& memory = late_.values[static_cast<size_t>(v.parameter)];
+    memory.resize(static_cast<size_t>(place(v.parameter).count));
+    if (arrived) std::ranges::copy(memory, v.values);
+    v.values = memory.data();
+  }
+  late_.tickets = start_pull(later);
 }
 
 void WorkerServers::start_with(std::span<const Value> values) {
@@ -190,7 +268,7 @@ void WorkerServers::exchange(std::span<const Exchange> values) {
   });
   for (size_t t = 0; t < deltas.size(); ++t)
     pushes_.push_back(servers.push_dense(static_cast<int>(t), deltas[t], 1.0f));
-  wait_for_pushes();
+  wait_for(pushes_);
   // The servers' values replace the base; what is the worker's own stays on top of them.
   std::vector<std::vector<float>> now(places_.size());
   const auto pointers = by_table<float*>(values, [&](const Exchange& e) {

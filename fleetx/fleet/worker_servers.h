@@ -1,6 +1,12 @@
 // The servers of a job as the ops of a worker see them: kernel::Servers over a ps::Client.
+//
+// Where the next batch is known (expect_rows), its rows are asked for early: in async mode at once,
+// so they travel while this batch computes and miss its update; in the other modes behind this
+// step's pushes, so the servers send what they would send later, without another round trip. In
+// async mode dense values also arrive one step later then, and the last batch waits for them.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +39,8 @@ class WorkerServers final : public kernel::Servers {
   int parameter(std::string_view name) override;
   int table(std::string_view name) override;
   void pull_rows(std::span<const Lookup> lookups, bool make) override;
+  void expect_rows(std::span<const Lookup> lookups, bool make) override;
+  void expect_no_more() override;
   void push(std::span<const Gradient> dense, std::span<const RowGradient> rows) override;
   void pull(std::span<const Value> values) override;
   void start_with(std::span<const Value> values) override;
@@ -51,9 +59,28 @@ class WorkerServers final : public kernel::Servers {
     std::vector<float> rows;  // of the distinct ones
     ps::Ticket ticket;
   };
+  // Those of one batch, by table; without ids where the batch has no lookup.
+  struct PulledBatch {
+    std::vector<Pulled> tables;
+    bool make = true, sent = false;
+  };
+  // Dense values that travel while a step computes.
+  struct LateValues {
+    std::vector<std::vector<float>> values;  // by parameter
+    std::vector<ps::Ticket> tickets;         // none: there is nothing
+  };
 
   const Place& place(int parameter) const { return places_[static_cast<size_t>(parameter)]; }
-  void wait_for_pushes();
+  // A step may compute with values that miss the update of the step before.
+  bool may_be_late() const;
+  PulledBatch batch_of(std::span<const Lookup> lookups, bool make);
+  void send(PulledBatch& batch);
+  void send_expected();
+  // The batch with these ids, which may be on its way already; waits for it.
+  void take_batch(PulledBatch wanted);
+  void pull_late(std::span<const Value> values);
+  std::vector<ps::Ticket> start_pull(std::span<const Value> values);
+  static void wait_for(std::vector<ps::Ticket>& tickets);
   void push_rows(const RowGradient& gradient);
   // Pointers by table, in the order of its parameters. Every parameter of a table must be there.
   template <class P, class Values, class Get>
@@ -64,7 +91,10 @@ class WorkerServers final : public kernel::Servers {
   std::vector<Place> places_;
   std::map<std::string, int, std::less<>> parameters_, tables_;
   std::unique_ptr<ps::Client> client_;
-  std::vector<Pulled> pulled_;              // by table
+  PulledBatch pulled_;                // of this step
+  std::deque<PulledBatch> expected_;  // of steps to come
+  std::vector<PulledBatch> spare_;    // memory of others; answers may be on their way into it
+  LateValues late_;
   std::vector<ps::Ticket> pushes_;          // of this step
   std::vector<std::vector<float>> scaled_;  // by parameter: what travels in the gradient's place
   std::vector<float> scaled_rows_;

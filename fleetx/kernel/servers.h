@@ -31,6 +31,10 @@ class Servers {
   };
   // make: a row that is not there yet is made by the table's initializer; else it is zeros.
   virtual void pull_rows(std::span<const Lookup> lookups, bool make) = 0;
+  // Told ahead, batch by batch: the lookups of a pull_rows to come, whose `rows` are null yet.
+  // Their rows may be on their way while earlier batches compute. Another pull_rows may come first.
+  virtual void expect_rows(std::span<const Lookup>, bool /*make*/) {}
+  virtual void expect_no_more() {}  // those that were told and have not come will not come
 
   struct Gradient {
     int parameter;

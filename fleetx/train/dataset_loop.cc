@@ -1,8 +1,11 @@
 #include "fleetx/train/dataset_loop.h"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 
 #include "fleetx/base/interrupt.h"
+#include "fleetx/train/expected_rows.h"
 
 namespace fleetx::train {
 namespace {
@@ -52,10 +55,26 @@ int64_t DatasetLoop::run(runtime::Executor& executor, const ir::Program& program
                          runtime::Scope& scope, data::Batches& batches) const {
   check_arg(print_period > 0, "print_period is ", print_period, "; must be above 0");
   auto due = handler_due;
+  ExpectedRows expected(program);
+  const auto next_feeds = [&]() -> std::optional<runtime::Feeds> {
+    auto batch = batches.next();
+    if (!batch) return std::nullopt;
+    runtime::Feeds feeds = feeds_of(std::move(*batch), batches.slots(), inputs);
+    if (expected.any()) expected.tell(feeds);
+    return feeds;
+  };
   int64_t number = 0;
-  for (; auto batch = batches.next(); ++number) {
+  std::optional<runtime::Feeds> next = next_feeds();
+  for (; next; ++number) {
     check_interrupt();
-    const runtime::Feeds feeds = feeds_of(std::move(*batch), batches.slots(), inputs);
+    const runtime::Feeds feeds = std::move(*next);
+    next.reset();
+    std::exception_ptr error;  // of the next batch: this one counts first
+    if (expected.any()) try {
+        next = next_feeds();
+      } catch (...) {
+        error = std::current_exception();
+      }
     // All are planned in every batch, so that there is one plan per batch size.
     runtime::Plan& plan = executor.plan(program, scope, feeds, fetch);
     executor.run(plan);
@@ -65,6 +84,8 @@ int64_t DatasetLoop::run(runtime::Executor& executor, const ir::Program& program
       show(number, values);
     }
     if (handler && steady_clock::now() >= due) due = handler();
+    if (error) std::rethrow_exception(error);
+    if (!expected.any()) next = next_feeds();
   }
   return number;
 }

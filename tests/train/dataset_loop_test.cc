@@ -5,6 +5,7 @@
 #include "fleetx/base/interrupt.h"
 #include "fleetx/data/multi_slot.h"
 #include "fleetx/ir/text.h"
+#include "fleetx/kernel/servers.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
 
@@ -108,6 +109,67 @@ TEST(DatasetLoop, EndsWithTheErrorOfACallbackOrAnInterrupt) {
   d.loop.show = nullptr;
   const InterruptCheck check([] { throw std::runtime_error("stop"); });
   EXPECT_THROW(d.run(1), std::runtime_error);
+}
+
+// Notes what it is asked; rows are all 1.
+class NotedServers final : public kernel::Servers {
+ public:
+  int parameter(std::string_view) override { return 0; }
+  int table(std::string_view) override { return 0; }
+  void pull_rows(std::span<const Lookup> lookups, bool) override {
+    for (const Lookup& l : lookups) {
+      calls.push_back(str("pull", ids_of(l)));
+      std::fill_n(l.rows, l.count * 2, 1.0f);
+    }
+  }
+  void expect_rows(std::span<const Lookup> lookups, bool) override {
+    for (const Lookup& l : lookups) calls.push_back(str("expect", ids_of(l)));
+  }
+  void expect_no_more() override { calls.push_back("no more"); }
+  void push(std::span<const Gradient>, std::span<const RowGradient>) override {}
+  void pull(std::span<const Value>) override {}
+  void start_with(std::span<const Value>) override {}
+  void exchange(std::span<const Exchange>) override {}
+
+  std::vector<std::string> calls;
+
+ private:
+  static std::string ids_of(const Lookup& l) {
+    std::string text;
+    for (int64_t i = 0; i < l.count; ++i) text += str(" ", l.ids[i]);
+    return text;
+  }
+};
+
+TEST(DatasetLoop, TellsTheServersWhatTheNextBatchLooksUp) {
+  const auto servers = std::make_shared<NotedServers>();
+  const kernel::ThreadServers here(servers);
+  const ir::Program program = ir::parse_text(
+      "program {seed=7}\n"
+      "data ids : i64[-1,1] stop_gradient\n"
+      "var e : f32[-1,1,2]\n"
+      "forward:\n"
+      "[e] = ps_pull_rows([ids]) {padding=[0], tables=[\"t\"], widths=[2]}\n",
+      "test");
+  const TempDir folder;
+  const std::vector<data::Slot> slots{{"ids", DType::kI64, 1}};
+  const auto run = [&](const std::string& text) {
+    const auto batches = data::read_files({.files = {folder.write("part-0", text)},
+                                           .format = data::multi_slot_format(slots),
+                                           .batch = 2});
+    runtime::Scope scope;
+    runtime::Executor exe;
+    const DatasetLoop loop{.inputs = {{"ids", {1}}}, .fetch = {"e"}};
+    loop.run(exe, program, scope, *batches);
+  };
+  run("1 7\n1 8\n1 9\n1 0\n1 5\n");
+  using Calls = std::vector<std::string>;
+  EXPECT_EQ(servers->calls, (Calls{"expect 7 8", "expect 9", "pull 7 8", "expect 5", "pull 9",
+                                   "pull 5", "no more"}));
+  // The error of a batch does not take away the batch before it.
+  servers->calls.clear();
+  testing::expect_error(Error::Kind::kCorrupt, {"part-0:3"}, [&] { run("1 7\n1 8\n1 x\n1 9\n"); });
+  EXPECT_EQ(servers->calls, (Calls{"expect 7 8", "pull 7 8", "no more"}));
 }
 
 TEST(DatasetLoop, WrongUse) {
