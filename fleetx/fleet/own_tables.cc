@@ -46,9 +46,13 @@ void OwnTables::push(std::span<const Gradient> dense, std::span<const RowGradien
     const ps::IdBatch ids(std::span(g.ids, static_cast<size_t>(g.count)), 1);
     const auto dim = static_cast<size_t>(table(g.table).dim());
     std::vector<float> sums(ids.unique().size() * dim);
-    for (size_t i = 0; i < ids.places().size(); ++i)
-      for (size_t k = 0; k < dim; ++k)
-        sums[ids.places()[i] * dim + k] += g.values[i * dim + k] * g.scale;
+    // Rounded before they are added, as on their way to a server.
+    std::vector<float> scaled;
+    if (g.scale != 1.0f)
+      for (size_t i = 0; i < ids.places().size() * dim; ++i)
+        scaled.push_back(g.values[i] * g.scale);
+    ps::add_rows(ids.places(), scaled.empty() ? g.values : scaled.data(), sums.data(),
+                 table(g.table).dim());
     table(g.table).push(ids.unique(), sums.data(), g.lr);
   }
 }

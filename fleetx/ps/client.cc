@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "fleetx/base/log.h"
-#include "fleetx/base/simd.h"
 #include "fleetx/comm/interruptible_wait.h"
 #include "fleetx/ps/ask_server.h"
 #include "fleetx/ps/identity.h"
@@ -29,18 +28,6 @@ constexpr Milliseconds kTryPeriod{100}, kTryTimeout{1'500}, kFirstNotice{3'000},
     kNoticePeriod{10'000};
 
 iovec part_of(const void* data, size_t bytes) { return {const_cast<void*>(data), bytes}; }
-
-// sum[places[i]] += rows[i], in the order of i.
-void sum_rows(std::span<const uint32_t> places, const float* rows, float* sums, int64_t dim) {
-  vectorized([=, n = places.size(), place = places.data()] {
-    for (size_t i = 0; i < n; ++i) {
-      const float* const row = rows + static_cast<int64_t>(i) * dim;
-      float* const sum = sums + int64_t{place[i]} * dim;
-#pragma GCC ivdep
-      for (int64_t k = 0; k < dim; ++k) sum[k] += row[k];
-    }
-  });
-}
 
 void copy_rows(std::span<const uint32_t> places, const float* from, float* to, int64_t dim) {
   for (size_t i = 0; i < places.size(); ++i)
@@ -447,7 +434,7 @@ Ticket Client::push_sparse(int table, std::shared_ptr<const IdBatch> ids, const 
     std::copy_n(gradients, n, sums->floats());
   } else {
     std::fill_n(sums->floats(), n, 0.0f);
-    sum_rows(ids->places(), gradients, sums->floats(), dim);
+    add_rows(ids->places(), gradients, sums->floats(), dim);
   }
   Impl::Call call =
       impl.call({.kind = Kind::kPushSparse, .table = static_cast<uint32_t>(table), .lr = lr});

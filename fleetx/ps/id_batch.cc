@@ -4,6 +4,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/rng.h"
+#include "fleetx/base/simd.h"
 #include "fleetx/ps/slicing.h"
 
 namespace fleetx::ps {
@@ -45,6 +46,17 @@ IdBatch::IdBatch(std::span<const int64_t> ids, int servers) {
   }
   unique_ = std::move(sorted);
   for (uint32_t& place : places_) place = moved[place];
+}
+
+void add_rows(std::span<const uint32_t> places, const float* rows, float* sums, int64_t dim) {
+  vectorized([=, n = places.size(), place = places.data()] {
+    for (size_t i = 0; i < n; ++i) {
+      const float* const row = rows + static_cast<int64_t>(i) * dim;
+      float* const sum = sums + int64_t{place[i]} * dim;
+#pragma GCC ivdep
+      for (int64_t k = 0; k < dim; ++k) sum[k] += row[k];
+    }
+  });
 }
 
 }  // namespace fleetx::ps

@@ -26,4 +26,7 @@ class IdBatch {
   std::vector<size_t> begin_{0};
 };
 
+// sums[places[i]] += rows[i], in the order of i; rows of `dim` values.
+void add_rows(std::span<const uint32_t> places, const float* rows, float* sums, int64_t dim);
+
 }  // namespace fleetx::ps

@@ -328,11 +328,11 @@ void TableService::apply_sparse_step(std::vector<Push> step) {
   const auto n = static_cast<int64_t>(batch.unique().size()) * dim;
   Payload sum = pool_.take(static_cast<size_t>(n) * sizeof(float));
   std::fill_n(sum.floats(), n, 0.0f);
-  size_t at = 0;
+  std::span<const uint32_t> places = batch.places();
   for (const Push& push : step) {
-    const float* row = push.payload.floats(push.header.count * sizeof(uint64_t));
-    for (uint64_t i = 0; i < push.header.count; ++i, ++at, row += dim)
-      add(sum.floats() + int64_t{batch.places()[at]} * dim, row, dim);
+    add_rows(places.first(push.header.count),
+             push.payload.floats(push.header.count * sizeof(uint64_t)), sum.floats(), dim);
+    places = places.subspan(push.header.count);
   }
   scale(sum.floats(), 1.0f / static_cast<float>(step.size()), n);
   table.push(batch.unique(), sum.floats(), step.front().header.lr);
