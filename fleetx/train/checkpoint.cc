@@ -61,8 +61,10 @@ std::vector<const ir::VarInfo*> kept_by(const Programs& programs) {
 
 const Tensor& find(const runtime::Scope& scope, const std::string& name) {
   const Tensor* tensor = scope.find(name);
-  check_arg(tensor != nullptr, "cannot save '", name,
-            "': the scope has no such variable; was the startup program run?");
+  check_arg(
+      tensor != nullptr, "cannot save '", name,
+      "': the scope has no such variable; was the startup program run? (What another worker owns, "
+      "as with sharding, is in checkpoints, which all workers save.)");
   return *tensor;
 }
 
