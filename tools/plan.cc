@@ -206,6 +206,11 @@ void add_plan(CLI::App& app) {
       ->check(CLI::IsMember({"bf16", "f16"}));
   command->add_flag("--recompute", c->with.recompute,
                     "a built-in network whose backward computes again what it needs");
+  command
+      ->add_option(
+          "--strategy", c->with.file,
+          "a built-in network with the strategies of a file (DistributedStrategy.save_text)")
+      ->check(CLI::ExistingFile);
   command->add_option("--rank", c->rank, "whose plan (default: that of rank 0)")
       ->check(CLI::Range(0, static_cast<int>(kMostRanks)));
   command->add_option("--threads", c->threads, "compute threads")->check(CLI::Range(1, 1024));
@@ -221,6 +226,7 @@ void add_plan(CLI::App& app) {
       "  fleetx plan train.txt --batch 8 --fetch loss --skip layout\n"
       "  fleetx plan resnet50 --batch 16\n"
       "  fleetx plan resnet50 --batch 32 --mesh dp=64 --rank 63\n"
+      "  fleetx plan bert-base --batch 2 --mesh dp=4 --strategy sharding.prototxt\n"
       "  fleetx plan bert.txt --shape words=8,128 --shape sentences=8,128\n");
   command->callback([c] { plan(*c); });
 }

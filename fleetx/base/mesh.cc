@@ -1,11 +1,28 @@
 #include "fleetx/base/mesh.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "fleetx/base/error.h"
+#include "fleetx/base/mesh_part.h"
 #include "fleetx/base/names.h"
 
 namespace fleetx {
+namespace {
+
+// The number of a part, which must divide the size of its axis.
+int neighbours_of(std::string_view part, int size) {
+  const std::string_view digits = part.substr(whole_axis(part).size() + 1);
+  const char* const end = digits.data() + digits.size();
+  int neighbours = 0;
+  const auto [next, error] = std::from_chars(digits.data(), end, neighbours);
+  check_arg(error == std::errc{} && next == end && neighbours >= 1 && size % neighbours == 0,
+            "mesh: '", part, "' is no part of its axis, which has ", size,
+            " ranks; the number must divide that");
+  return neighbours;
+}
+
+}  // namespace
 
 Mesh::Mesh(std::vector<Axis> axes, int rank) : axes_(std::move(axes)), rank_(rank) {
   for (size_t i = 0; i < axes_.size(); ++i) {
@@ -24,14 +41,20 @@ int Mesh::world() const {
 }
 
 bool Mesh::has(std::string_view axis) const {
-  return std::any_of(axes_.begin(), axes_.end(), [&](const Axis& a) { return a.name == axis; });
+  return std::any_of(axes_.begin(), axes_.end(),
+                     [&](const Axis& a) { return a.name == whole_axis(axis); });
 }
 
 Mesh::Place Mesh::place(std::string_view axis) const {
+  const std::string_view whole = whole_axis(axis);
   int stride = 1;
   std::vector<std::string> known;
   for (size_t i = axes_.size(); i-- > 0;) {
-    if (axes_[i].name == axis) return {axes_[i].size, stride};
+    if (axes_[i].name == whole)
+      return axis == whole               ? Place{axes_[i].size, stride}
+             : axis[whole.size()] == '/' ? Place{neighbours_of(axis, axes_[i].size), stride}
+                                         : Place{axes_[i].size / neighbours_of(axis, axes_[i].size),
+                                                 stride * neighbours_of(axis, axes_[i].size)};
     stride *= axes_[i].size;
     known.push_back(axes_[i].name);
   }
@@ -87,7 +110,7 @@ Mesh mesh_of(const Degrees& degrees, int workers, int rank) {
   check_arg(d.dp >= 1 && others * d.dp == workers, "mesh: the degrees pp ", d.pp, " x sharding ",
             d.sharding, " x dp ", degrees.dp, " x mp ", d.mp, " do not multiply to the ", workers,
             " workers of the job", degrees.dp == -1 ? " (dp -1: as many as are left)" : "");
-  return Mesh({{"pp", d.pp}, {"sharding", d.sharding}, {"dp", d.dp}, {"mp", d.mp}}, rank);
+  return Mesh({{"pp", d.pp}, {"dp", d.sharding * d.dp}, {"mp", d.mp}}, rank);
 }
 
 }  // namespace fleetx

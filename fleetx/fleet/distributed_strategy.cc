@@ -120,7 +120,7 @@ void check_built(const DistributedStrategy& strategy, const std::vector<std::str
   each_changed(strategy, [&](const Group& group, const Field& field) {
     const bool matters = group.name == "hybrid_configs" || group.name == "gradient_scale_configs" ||
                          group.name == "trainer_desc_configs";
-    if (!matters || field.name == "dp_degree") return;
+    if (!matters || field.name == "dp_degree" || field.name == "sharding_degree") return;
     fail(Error::Kind::kUnsupported, str(kWho, ".", full_name(group, field), " = ", read(field),
                                         ": this version has only the default"));
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fleetx/base/mesh.h"
+#include "fleetx/base/mesh_part.h"
 
 namespace fleetx::ir {
 
@@ -25,8 +26,10 @@ void Uniform::walk(const Visit& visit) {
   }
 }
 
+// Parts of an axis that are not the same count as overlapping, which is the safe side.
 bool Uniform::along(std::string_view axis) const {
-  return std::find(axes_.begin(), axes_.end(), axis) != axes_.end();
+  return std::any_of(axes_.begin(), axes_.end(),
+                     [&](const std::string& own) { return whole_axis(own) == whole_axis(axis); });
 }
 
 bool Uniform::is_uniform_at_start(const VarInfo& info) const {
@@ -46,8 +49,11 @@ void Uniform::run(const Op& op) {
   bool covers = false;
   if (is_collective(op)) {
     const auto over = Mesh::axes_of(op.attr<std::string>("group"));
-    covers = std::all_of(axes_.begin(), axes_.end(), [&](const std::string& axis) {
+    const auto has = [&](std::string_view axis) {
       return std::find(over.begin(), over.end(), axis) != over.end();
+    };
+    covers = std::all_of(axes_.begin(), axes_.end(), [&](const std::string& axis) {
+      return has(axis) || has(whole_axis(axis));
     });
     const bool touches =
         std::any_of(over.begin(), over.end(), [&](const std::string& axis) { return along(axis); });

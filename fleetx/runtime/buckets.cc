@@ -15,6 +15,11 @@ void place(PlannedProgram& plan, const BucketRequest& request) {
   for (const int input : bucket.inputs)
     members.push_back(&plan.storage_of(step.inputs[static_cast<size_t>(input)]));
   const bool there = members.front()->region == Region::kBucket;
+  // Who waits finds what its start has put into a bucket, and makes none.
+  if (!there && step.ticket != kNoTicket) {
+    step.scratch[bucket.place] = kNoStorage;
+    return;
+  }
   const int number = there ? members.front()->bucket : static_cast<int>(plan.buckets.size());
   size_t end = 0;
   for (Storage* m : members) {

@@ -36,7 +36,7 @@
 // data_parallel.h) instead of 1: dloss = assign(@worker_weight@). State that follows from a
 // worker's own batch (statistics of batch norms, counts of metrics) becomes per rank. Parameters
 // that are not replicated along dp are left alone, and so are gradients that are the same on all
-// workers already, because another strategy has seen to it.
+// workers already, or with their owners, because another strategy has seen to it.
 //
 // average=false: localsgd averages parameters instead. Only gradients of tables that the user calls
 // distributed are still averaged, so that these stay the same on all workers.
@@ -45,11 +45,14 @@
 #include <algorithm>
 #include <map>
 
+#include "fleetx/base/mesh_part.h"
 #include "fleetx/ir/builder.h"
+#include "fleetx/ir/ownership.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
 #include "fleetx/strategies/data_parallel.h"
+#include "fleetx/strategies/gradient_order.h"
 #include "fleetx/strategies/lookup_rows.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
@@ -66,7 +69,7 @@ bool is_sparse(const ir::Program& program, const std::string& var) {
 }
 
 bool is_shared(const ir::VarInfo& info) {
-  return info.placement.is_replicated() || info.placement.axis != kDataAxis;
+  return info.placement.is_replicated() || whole_axis(info.placement.axis) != kDataAxis;
 }
 
 class DataParallel final : public Strategy {
@@ -74,8 +77,8 @@ class DataParallel final : public Strategy {
   std::string_view name() const override { return "data_parallel"; }
   Traits traits() const override {
     return {.acts = {{Phase::kGradients,
-                      {"recompute", "amp", "gradient_merge", "dgc", "fp16_allreduce"}},
-                     {Phase::kUpdates, {"dgc"}}},
+                      {"recompute", "amp", "gradient_merge", "dgc", "fp16_allreduce", "sharding"}},
+                     {Phase::kUpdates, {"dgc", "sharding"}}},
             .groups = {kDataAxis}};
   }
   ir::Attrs options() const override {
@@ -173,7 +176,8 @@ class DataParallel final : public Strategy {
   static bool averages(const ir::Program& main, const ir::Training::Parameter& p,
                        const StrategyContext& context) {
     const ir::VarInfo& info = main.var(p.name);
-    return is_shared(info) && (context.options.at("average").as<bool>() || info.is_distributed);
+    return is_shared(info) && !main.var(p.gradient).attrs.contains(ir::kOwnerAttr) &&
+           (context.options.at("average").as<bool>() || info.is_distributed);
   }
 
   // Returns the name of the average.
@@ -256,18 +260,6 @@ class DataParallel final : public Strategy {
   }
 
   // ---- places ----
-
-  // In the order in which backward has made them.
-  static void sort_by_time(ir::Rewriter& rw, std::vector<Gradient>& gradients) {
-    std::map<std::string, int64_t> made;
-    int64_t position = 0;
-    for (Position op = rw.begin(); op != rw.end(); ++op, ++position)
-      for (const Names& names : op->outputs)
-        for (const std::string& name : names) made[name] = position;
-    std::stable_sort(gradients.begin(), gradients.end(), [&](const auto& a, const auto& b) {
-      return made.at(a.name) < made.at(b.name);
-    });
-  }
 
   static void weigh_loss(ir::Rewriter& rw, ir::Program& startup) {
     const std::string& dloss = rw.program().training().seed;

@@ -8,6 +8,7 @@
 #include "fleetx/base/names.h"
 #include "fleetx/ir/verifier.h"
 #include "fleetx/passes/dump.h"
+#include "fleetx/strategies/more_groups.h"
 
 namespace fleetx::strategies {
 namespace {
@@ -178,8 +179,11 @@ void ResolvedStrategies::validate(const ir::Program& main) const {
 
 std::vector<std::string> ResolvedStrategies::groups() const {
   std::set<std::string> all;
-  for (const auto& [name, call] : calls_)
+  for (const auto& [name, call] : calls_) {
     all.insert(call.traits.groups.begin(), call.traits.groups.end());
+    if (const auto* more = dynamic_cast<const MoreGroups*>(call.strategy))
+      for (std::string& group : more->more_groups(call.context)) all.insert(std::move(group));
+  }
   return {all.begin(), all.end()};
 }
 

@@ -9,6 +9,7 @@
 #include "fleetx/base/file.h"
 #include "fleetx/base/log.h"
 #include "fleetx/base/names.h"
+#include "fleetx/ir/ownership.h"
 #include "fleetx/ir/proto.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/transform.h"
@@ -60,9 +61,18 @@ std::vector<const ir::VarInfo*> kept_by(const Programs& programs) {
 
 const Tensor& find(const runtime::Scope& scope, const std::string& name) {
   const Tensor* tensor = scope.find(name);
-  check_arg(tensor != nullptr, "cannot save '", name,
-            "': the scope has no such variable; was the startup program run?");
+  check_arg(
+      tensor != nullptr, "cannot save '", name,
+      "': the scope has no such variable; was the startup program run? (What another worker owns, "
+      "as with sharding, is in checkpoints, which all workers save.)");
   return *tensor;
+}
+
+Tensor whole_value(const runtime::Scope& scope, const ir::VarInfo& var,
+                   const comm::Groups& groups) {
+  if (ir::owner_of(var) && !scope.has(var.name)) return to_whole(var, {}, groups);
+  const Tensor& own = find(scope, var.name);
+  return var.placement.is_replicated() ? own : to_whole(var, scope.get(var.name), groups);
 }
 
 // In the metadata of a file: the variables that are stacked, with how they reach another number of
@@ -70,7 +80,7 @@ const Tensor& find(const runtime::Scope& scope, const std::string& name) {
 constexpr std::string_view kPerRank = "per_rank:";
 
 void add(Safetensors& file, const ir::VarInfo& var, Tensor whole) {
-  if (var.placement.is_per_rank())
+  if (var.placement.is_per_rank() && !ir::owner_of(var))
     file.metadata[str(kPerRank, var.name)] = ir::name_of(var.placement.resize);
   file.tensors[var.name] = std::move(whole);
 }
@@ -170,9 +180,7 @@ std::string save_checkpoint(const std::string& dir, const runtime::Scope& scope,
   const std::string path = dir + "/" + step_name(state.step);
   Safetensors parameters, rest;
   for (const ir::VarInfo* v : kept_by(programs)) {
-    const Tensor& own = find(scope, v->name);
-    add(v->is_parameter ? parameters : rest, *v,
-        v->placement.is_replicated() ? own : to_whole(*v, scope.get(v->name), *groups));
+    add(v->is_parameter ? parameters : rest, *v, whole_value(scope, *v, *groups));
   }
   if (options.writes) write_checkpoint(dir, path, parameters, rest, programs, state, options.keep);
   return path;

@@ -4,6 +4,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/half.h"
+#include "fleetx/ir/ownership.h"
 
 namespace fleetx::train {
 namespace {
@@ -93,12 +94,29 @@ Tensor share_of_sum(const ir::VarInfo& var, const Tensor& stack, const Axis& axi
   return axis.rank == 0 ? reduced(var, stack, 1) : Tensor(var.type.dtype, var.type.shape);
 }
 
+// From the rank that has it to rank 0.
+Tensor owned_to_whole(const ir::VarInfo& var, int owner, const Tensor& own, const Axis& axis) {
+  if (axis.rank == owner) {
+    check_arg(own.defined(), "'", var.name, "' belongs to rank ", owner, " of '",
+              var.placement.axis, "' and has no value there; was the startup program run?");
+    if (owner != 0) axis.group->send(own.raw(), static_cast<int64_t>(own.bytes()), DType::kU8, 0);
+    return own;
+  }
+  if (axis.rank != 0) return {};
+  check_arg(owner < axis.size, "'", var.name, "' belongs to rank ", owner, " of '",
+            var.placement.axis, "', which has ", axis.size, " ranks here");
+  Tensor whole(var.type.dtype, var.type.shape);
+  axis.group->recv(whole.raw(), static_cast<int64_t>(whole.bytes()), DType::kU8, owner);
+  return whole;
+}
+
 }  // namespace
 
 Tensor to_whole(const ir::VarInfo& var, const Tensor& own, const comm::Groups& groups) {
   const ir::Placement& p = var.placement;
   if (!p.is_sharded() && !p.is_per_rank()) return own;
   const Axis axis = axis_of(var, groups);
+  if (const auto owner = ir::owner_of(var)) return owned_to_whole(var, *owner, own, axis);
   const auto bytes = static_cast<int64_t>(own.bytes());
   if (axis.rank != 0) {
     axis.group->send(own.raw(), bytes, DType::kU8, 0);
@@ -132,6 +150,8 @@ Tensor from_whole(const ir::VarInfo& var, const Tensor& whole, std::optional<Res
               p);
     return part_of(whole, ir::shard_of(whole.shape(), p, axis.size, var.name), p.dim, axis.rank);
   }
+  if (const auto owner = ir::owner_of(var); owner && !saved)
+    return axis.rank == *owner ? whole : Tensor();
   if (!saved && !p.is_per_rank()) return whole;
   // One value is that of a single rank.
   const Tensor stack = saved ? whole : Tensor::view(whole.dtype(), stacked(shape, 1), whole.raw());

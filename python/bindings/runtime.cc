@@ -5,6 +5,7 @@
 #include "bindings/gil.h"
 #include "bindings/interrupt.h"
 #include "fleetx/base/threads.h"
+#include "fleetx/ir/ownership.h"
 #include "fleetx/runtime/executor.h"
 #include "fleetx/runtime/profile_session.h"
 #include "fleetx/tensor/safetensors.h"
@@ -103,9 +104,11 @@ py::tuple whole_of(const ir::Program& program, const Scope& scope, const std::st
   {
     const Interruptible guard;
     const GilReleased release;
-    whole = train::to_whole(var, scope.get(name), *comm::process_groups());
+    const bool elsewhere = ir::owner_of(var) && !scope.has(name);
+    whole = train::to_whole(var, elsewhere ? Tensor() : scope.get(name), *comm::process_groups());
   }
-  const bool stacked = var.placement.is_per_rank();
+  if (!whole.defined()) return py::make_tuple(py::none(), "");
+  const bool stacked = var.placement.is_per_rank() && !ir::owner_of(var);
   return py::make_tuple(array_from(whole), stacked ? name_of(var.placement.resize) : "");
 }
 

@@ -51,10 +51,34 @@ TEST(Mesh, AxesTogetherAreNamedWithPlus) {
   EXPECT_THROW(mesh.group("dp+sp"), Error);
 }
 
+TEST(Mesh, PartsOfAnAxisAreNeighboursOrThoseAtTheSamePlace) {
+  const Mesh mesh({{"pp", 2}, {"dp", 4}, {"mp", 2}}, 13);  // pp=1, dp=2, mp=1
+  EXPECT_EQ(mesh.group("dp"), (Ranks{9, 11, 13, 15}));
+  EXPECT_EQ(mesh.group("dp/2"), (Ranks{13, 15}));
+  EXPECT_EQ(mesh.coordinate("dp/2"), 0);
+  EXPECT_EQ(mesh.size("dp%2"), 2);
+  EXPECT_EQ(mesh.group("dp%2"), (Ranks{9, 13}));
+  EXPECT_EQ(mesh.coordinate("dp%2"), 1);
+  EXPECT_EQ(mesh.group("dp/4"), mesh.group("dp"));
+  EXPECT_EQ(mesh.group("dp%4"), Ranks{13});
+  EXPECT_TRUE(mesh.has("dp/2"));
+  EXPECT_FALSE(mesh.has("sp/2"));
+  for (const char* wrong : {"dp/3", "dp/0", "dp/", "dp%x", "dp/2/2", "sp/2"})
+    EXPECT_THROW(mesh.size(wrong), Error) << wrong;
+}
+
+TEST(Mesh, ThoseWhoDivideTheStateAreNeighboursAlongTheBatch) {
+  const Mesh mesh = mesh_of({.dp = 2, .sharding = 4}, 8, 5);
+  EXPECT_EQ(mesh.size("dp"), 8);
+  EXPECT_EQ(mesh.group("dp/4"), (Ranks{4, 5, 6, 7}));
+  EXPECT_EQ(mesh.group("dp%4"), (Ranks{1, 5}));
+  EXPECT_THROW(mesh_of({.dp = 2, .sharding = 3}, 8, 0), Error);
+}
+
 TEST(Mesh, DegreesMakeTheMeshOfAJob) {
   const Mesh mesh = mesh_of({.pp = 2, .mp = 2}, 8, 7);
   EXPECT_EQ(mesh.size("dp"), 2);
-  EXPECT_EQ(mesh.size("sharding"), 1);
+  EXPECT_EQ(mesh.world(), 8);
   EXPECT_EQ(mesh.group("mp"), (Ranks{6, 7}));
   EXPECT_EQ(mesh.group("dp"), (Ranks{5, 7}));
   EXPECT_EQ(mesh.group("pp"), (Ranks{3, 7}));

@@ -40,6 +40,7 @@ const std::map<std::string, Meaning>& meanings() {
       {"lars", {.configs = {{"lars_coeff", 0.1}, {"lars_weight_decay", 0.01}}}},
       {"lamb", {.configs = {{"lamb_weight_decay", 0.02}}}},
       {"fp16_allreduce", {.tolerance = 4e-3}},
+      {"sharding", {}},
       {"sync_batch_norm", {.tolerance = 1e-4}},
       // All elements are sent, and the momentum is 0.
       {"dgc", {.configs = {{"sparsity", ir::Floats{0.0}}}}},
@@ -227,6 +228,8 @@ TEST(Combinations, LargerSetsTrain) {
                                          {"gradient_merge", "amp", "recompute", "lamb"},
                                          {"fp16_allreduce", "gradient_merge", "amp", "lars"},
                                          {"sync_batch_norm", "amp", "recompute", "lars"},
+                                         {"sharding", "amp", "recompute", "lamb"},
+                                         {"sharding", "gradient_merge", "amp", "lars"},
                                          {"amp", "recompute", "dgc"},
                                          {"amp", "gradient_merge", "dgc"},
                                          {"amp", "recompute", "localsgd"},

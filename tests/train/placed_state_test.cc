@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fleetx/ir/ownership.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/runtime/scope.h"
 #include "fleetx/train/checkpoint.h"
@@ -59,6 +60,26 @@ TEST(PlacedState, EachRankGetsItsPartBack) {
     EXPECT_EQ(values(from_whole(residual, stack, Resize::kSum, *groups, "f")),
               rank == 0 ? (Floats{0, 1}) : (Floats{2, 3}));
   });
+}
+
+TEST(PlacedState, WhatARankOwnsIsSavedLikeReplicatedState) {
+  for (const int owner : {0, 2})
+    run_workers(3, [&](int rank, const SharedGroups& groups) {
+      ir::VarInfo var = state("m", {2}, {});
+      ir::set_owner(var, "dp", owner);
+      const Tensor value = Tensor::of<float>({2}, {4, 5});
+      const Tensor whole = to_whole(var, rank == owner ? value : Tensor(), *groups);
+      if (rank == 0) EXPECT_EQ(values(whole), (Floats{4, 5}));
+      const Tensor back = from_whole(var, value, {}, *groups, "f");
+      EXPECT_EQ(back.defined(), rank == owner);
+      // Each value of another job, of which they are the sum.
+      const Tensor stack = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
+      EXPECT_EQ(from_whole(var, stack, Resize::kSum, *groups, "f").shape(), Shape({2}));
+    });
+  // Alone, a process has all.
+  ir::VarInfo var = state("m", {1}, {});
+  ir::set_owner(var, "dp", 0);
+  EXPECT_EQ(values(to_whole(var, Tensor::of<float>({1}, {3}), {})), Floats{3});
 }
 
 TEST(PlacedState, AnotherNumberOfRanksFollowsTheRule) {

@@ -19,7 +19,8 @@ def _values(names, scope, what):
     for name in names:
         if not scope.native.has(name):
             raise native.InvalidArgumentError(
-                f"{what}: variable '{name}' has no value yet; run the startup program first")
+                f"{what}: variable '{name}' has no value yet; run the startup program first. (What another worker keeps, "
+                "as with strategy.sharding, is saved by fleet.save_persistables, called by all workers.)")
         out[name] = scope.native.get(name)
     return out
 

@@ -1,0 +1,184 @@
+#include "fleetx/strategies/gather_parameters.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "fleetx/ir/infer.h"
+#include "fleetx/ir/rewriter.h"
+
+namespace fleetx::strategies {
+namespace {
+
+using ir::Names;
+using ir::Role;
+using Position = ir::Rewriter::Position;
+
+class Gather {
+ public:
+  Gather(Programs& programs, const Owners& owners, const GatherOptions& options)
+      : programs_(programs), rw_(programs.main), owners_(owners), options_(options) {
+    for (const ir::Training::Parameter& p : programs.main.training().parameters)
+      divided_.insert(p.name);
+  }
+
+  void run() {
+    cut();
+    // The next segment is on its way before this one is waited for.
+    for (size_t i = 0; i < segments_.size(); ++i) {
+      if (i == 0) start(segments_[i], segments_[i].first);
+      if (i + 1 < segments_.size()) start(segments_[i + 1], segments_[i].first);
+      for (const ir::Rewriter::NewOp& wait : segments_[i].waits)
+        rw_.insert(segments_[i].first, wait);
+    }
+    for (const std::string& name : divided_) {
+      place_with_owner(programs_, name, owners_.group(), owners_.of(name));
+      give_first_value(name);
+      if (!owners_.is_own(name)) forget(name);
+    }
+  }
+
+ private:
+  struct Segment {
+    Position first;  // op
+    Role role;
+    std::vector<std::pair<std::string, std::string>> copies = {};  // parameter, copy
+    std::vector<ir::Rewriter::NewOp> waits = {};
+  };
+  struct Copy {
+    std::string name;
+    size_t last;  // segment that uses it
+  };
+
+  Names parameters_of(const ir::Op& op) const {
+    Names out;
+    for (const Names& names : op.inputs)
+      for (const std::string& name : names)
+        if (divided_.contains(name) && std::find(out.begin(), out.end(), name) == out.end())
+          out.push_back(name);
+    return out;
+  }
+
+  // From now on ops read copies. One of the segment before is kept.
+  void cut() {
+    std::map<std::string, Copy> copies;
+    double bytes = 0;
+    for (Position op = rw_.begin(); op != rw_.end(); ++op) {
+      if (op->role == Role::kUpdate) continue;
+      const Names used = parameters_of(*op);
+      if (used.empty()) continue;
+      const bool more = std::any_of(used.begin(), used.end(), [&](const std::string& name) {
+        const auto it = copies.find(name);
+        return it == copies.end() || it->second.last + 1 != segments_.size();
+      });
+      if (segments_.empty() || (more && bytes >= options_.segment_bytes)) {
+        segments_.push_back({op, op->role});
+        bytes = 0;
+      }
+      const size_t now = segments_.size() - 1;
+      for (const std::string& name : used) {
+        const auto it = copies.find(name);
+        if (it == copies.end() || it->second.last + 1 < now) {
+          const std::string copy = rw_.fresh_name(str(name, "@", now));
+          copies.insert_or_assign(name, Copy{copy, now});
+          segments_.back().copies.emplace_back(name, copy);
+          bytes += ir::bytes_of(rw_.program().var(name).type);
+        } else if (it->second.last < now) {
+          it->second.last = now;
+          bytes += ir::bytes_of(rw_.program().var(name).type);
+        }
+        rw_.rename_inputs(op, name, copies.at(name).name);
+      }
+    }
+  }
+
+  // A call for each owner and dtype.
+  void start(Segment& segment, Position place) {
+    std::map<std::pair<int, DType>, std::pair<Names, Names>> calls;
+    for (const auto& [name, copy] : segment.copies) {
+      auto& [from, to] = calls[{owners_.of(name), rw_.program().var(name).type.dtype}];
+      from.push_back(owners_.is_own(name) ? name : room_for(name, segment.role, place));
+      to.push_back(copy);
+    }
+    for (const auto& [key, names] : calls) {
+      const ir::Attrs attrs{{"group", owners_.group()}, {"root", key.first}};
+      const std::string ticket = rw_.fresh_name("gather_ticket");
+      rw_.insert(place, {.type = "broadcast_start",
+                         .inputs = {{"xs", names.first}},
+                         .outputs = {{"out", names.second}, {"ticket", {ticket}}},
+                         .attrs = attrs,
+                         .role = segment.role});
+      segment.waits.push_back({.type = "broadcast_wait",
+                               .inputs = {{"xs", names.second}, {"ticket", {ticket}}},
+                               .outputs = {{"out", names.second}},
+                               .attrs = attrs,
+                               .role = segment.role});
+    }
+  }
+  std::string room_for(const std::string& name, Role role, Position place) {
+    const ir::TensorType type = rw_.program().var(name).type;
+    const std::string room = rw_.fresh_name(name + "@EMPTY");
+    rw_.insert(place, {.type = "empty",
+                       .outputs = {{"out", {room}}},
+                       .attrs = {{"shape", type.shape}, {"dtype", type.dtype}},
+                       .role = role});
+    return room;
+  }
+
+  // Startup makes the value in a temporary, one after the other, so that they never are in memory
+  // together. The name is one with which random ops draw what they draw for the parameter itself.
+  void give_first_value(const std::string& name) {
+    ir::Rewriter rw(programs_.startup);
+    if (rw.program().find(name) == nullptr) return;
+    const std::string made = name + std::string(ir::kRecomputeSuffix);
+    ir::VarInfo info;
+    info.name = made;
+    info.type = rw.program().var(name).type;
+    rw.add_var(info);
+    Position behind = rw.begin();
+    for (Position op = rw.begin(); op != rw.end(); ++op) {
+      if (!op->reads(name) && !op->writes(name)) continue;
+      behind = std::next(op);
+      rw.rename_inputs(op, name, made);
+      for (size_t s = 0; s < op->outputs.size(); ++s) {
+        Names outputs = op->outputs[s];
+        std::replace(outputs.begin(), outputs.end(), name, made);
+        rw.set_outputs(op, op->def->outputs[s].name, outputs);
+      }
+    }
+    rw.insert(behind, {.type = "broadcast",
+                       .inputs = {{"xs", {made}}},
+                       .outputs = {{"out", {made}}},
+                       .attrs = {{"group", options_.everybody}}});
+    if (owners_.is_own(name))
+      rw.insert(behind,
+                {.type = "assign", .inputs = {{"x", {made}}}, .outputs = {{"out", {name}}}});
+    else
+      rw.erase_var(name);
+  }
+
+  // Of another owner's parameter no op knows.
+  void forget(const std::string& name) {
+    for (const ir::Op& op : rw_.program().ops())
+      check_arg(
+          !op.reads(name) && !op.writes(name), ir::describe(op), "uses the parameter '", name,
+          "' after its update, which sharding with stage 3 leaves with its owner; use stage 2");
+    for (ir::Training::Parameter& p : rw_.edit_training().parameters)
+      if (p.name == name) p.learning_rate = "";
+  }
+
+  Programs& programs_;
+  ir::Rewriter rw_;
+  const Owners& owners_;
+  const GatherOptions& options_;
+  std::set<std::string> divided_;
+  std::vector<Segment> segments_;
+};
+
+}  // namespace
+
+void gather_parameters(Programs& programs, const Owners& owners, const GatherOptions& options) {
+  Gather(programs, owners, options).run();
+}
+
+}  // namespace fleetx::strategies
