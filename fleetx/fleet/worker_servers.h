@@ -34,6 +34,7 @@ class WorkerServers final : public kernel::Servers {
   int table(std::string_view name) override;
   void pull_rows(std::span<const Lookup> lookups, bool make) override;
   void push(std::span<const Gradient> dense, std::span<const RowGradient> rows) override;
+  void count(const Uses& uses) override;
   void pull(std::span<const Value> values) override;
   void start_with(std::span<const Value> values) override;
   void exchange(std::span<const Exchange> values) override;
@@ -55,6 +56,7 @@ class WorkerServers final : public kernel::Servers {
   const Place& place(int parameter) const { return places_[static_cast<size_t>(parameter)]; }
   void wait_for_pushes();
   void push_rows(const RowGradient& gradient);
+  void push_uses();
   // Pointers by table, in the order of its parameters. Every parameter of a table must be there.
   template <class P, class Values, class Get>
   std::vector<std::vector<P>> by_table(const Values& values, Get get) const;
@@ -68,6 +70,12 @@ class WorkerServers final : public kernel::Servers {
   std::vector<ps::Ticket> pushes_;          // of this step
   std::vector<std::vector<float>> scaled_;  // by parameter: what travels in the gradient's place
   std::vector<float> scaled_rows_;
+  // By table: counted since the last push.
+  struct Counted {
+    std::vector<int64_t> ids;
+    std::vector<float> shows, clicks;
+  };
+  std::vector<Counted> counted_;
 };
 
 }  // namespace fleetx::fleet
