@@ -216,7 +216,7 @@ void load_own_tables(const std::string& folder) {
   check_arg(job().own_tables != nullptr, "this process keeps no tables of rows by id");
   job().own_tables->load(folder);
 }
-int64_t shrink(float threshold) {
+int64_t shrink(std::optional<float> threshold) {
   if (job().own_tables != nullptr) return job().own_tables->shrink(threshold);
   return servers("shrink").worker().client().shrink(threshold);
 }

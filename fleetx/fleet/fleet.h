@@ -98,8 +98,8 @@ void pull_parameters(runtime::Scope& scope);
 // The servers write what they keep, with the optimizer's state, into a folder that they all see.
 // Called by one worker.
 void save_servers(const std::string& folder);
-// Drops rows whose values are all at most this in size; how many. Called by one worker.
-int64_t shrink(float threshold);
+// Drops rows of tables (ps::SparseTable::shrink); how many. Called by one worker.
+int64_t shrink(std::optional<float> threshold = {});
 // The tables of which the servers keep the rows. In a job of one worker without servers this
 // process keeps those that are declared for them (sparse_embedding), after minimize; then
 // save_servers, shrink and serve_alone are about them.

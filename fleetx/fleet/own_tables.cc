@@ -1,6 +1,7 @@
 #include "fleetx/fleet/own_tables.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fleetx/base/threads.h"
 #include "fleetx/ps/id_batch.h"
@@ -54,6 +55,27 @@ void OwnTables::push(std::span<const Gradient> dense, std::span<const RowGradien
     ps::add_rows(ids.places(), scaled.empty() ? g.values : scaled.data(), sums.data(),
                  table(g.table).dim());
     table(g.table).push(ids.unique(), sums.data(), g.lr);
+  }
+  count_uses();
+}
+
+void OwnTables::count(const Uses& u) {
+  Counted counted{u.table, {u.ids.begin(), u.ids.end()}, {}};
+  for (size_t i = 0; i < u.ids.size(); ++i) {
+    counted.uses.push_back(u.shows[i]);
+    counted.uses.push_back(u.clicks[i]);
+  }
+  counted_.push_back(std::move(counted));
+}
+
+// After the push, which may have made the rows.
+void OwnTables::count_uses() {
+  for (const Counted& counted : std::exchange(counted_, {})) {
+    const ps::IdBatch ids(counted.ids, 1);
+    std::vector<float> sums(2 * ids.unique().size());
+    for (size_t i = 0; i < ids.places().size(); ++i)
+      for (size_t k = 0; k < 2; ++k) sums[2 * ids.places()[i] + k] += counted.uses[2 * i + k];
+    table(counted.table).count(ids.unique(), sums.data());
   }
 }
 

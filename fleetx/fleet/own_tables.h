@@ -17,11 +17,12 @@ class OwnTables final : public kernel::Servers {
   // As those of ps::Client; what is loaded takes the place of all rows.
   void save(const std::string& folder);
   void load(const std::string& folder);
-  int64_t shrink(float threshold) { return tables_.shrink(threshold); }
+  int64_t shrink(std::optional<float> threshold) { return tables_.shrink(threshold); }
 
   int table(std::string_view name) override;
   void pull_rows(std::span<const Lookup> lookups, bool make) override;
   void push(std::span<const Gradient> dense, std::span<const RowGradient> rows) override;
+  void count(const Uses& uses) override;
 
   // Parameters stay in the program.
   int parameter(std::string_view name) override;
@@ -35,9 +36,18 @@ class OwnTables final : public kernel::Servers {
     return job_.sparse[static_cast<size_t>(index)].name;
   }
 
+  void count_uses();
+
   const ps::JobSpec job_;
   ps::PayloadPool pool_;
   ps::TableService tables_;
+  // Counted since the last push: the ids, and a pair for each.
+  struct Counted {
+    int table;
+    std::vector<int64_t> ids;
+    std::vector<float> uses;
+  };
+  std::vector<Counted> counted_;
 };
 
 }  // namespace fleetx::fleet

@@ -46,6 +46,20 @@ T admission(const ir::VarInfo& table, const char* name, T fallback) {
   return it == table.attrs.end() ? fallback : it->second.as<T>();
 }
 
+std::optional<ps::RowLife> life_of(const ir::VarInfo& table) {
+  if (!table.attrs.contains("show")) return std::nullopt;
+  const ps::RowLife usual;
+  const auto number = [&](const char* name, float fallback) {
+    return static_cast<float>(admission(table, name, static_cast<double>(fallback)));
+  };
+  return ps::RowLife{
+      .decay = number("show_click_decay_rate", usual.decay),
+      .nonclick_weight = number("nonclk_coeff", usual.nonclick_weight),
+      .click_weight = number("click_coeff", usual.click_weight),
+      .threshold = number("delete_threshold", usual.threshold),
+      .unseen_days = admission(table, "delete_after_unseen_days", usual.unseen_days)};
+}
+
 // The op that updates the parameter, and the parameter's place among those of the op.
 std::pair<const ir::Op*, size_t> update_of(const ir::Program& main, const std::string& param) {
   for (const ir::Op& op : main.ops()) {
@@ -100,7 +114,8 @@ ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
                             .rule = rule,
                             .initializer = initializer_of(startup, p.name),
                             .min_count = admission(var, "min_count", int64_t{1}),
-                            .probability = admission(var, "probability", 1.0)});
+                            .probability = admission(var, "probability", 1.0),
+                            .life = life_of(var)});
       continue;
     }
     // Its norm is that of the whole parameter.

@@ -19,6 +19,7 @@ WorkerServers::WorkerServers(ps::JobSpec job, Options options)
   for (size_t t = 0; t < job_.sparse.size(); ++t)
     tables_.emplace(job_.sparse[t].name, static_cast<int>(t));
   pulled_.tables.resize(job_.sparse.size());
+  counted_.resize(job_.sparse.size());
   scaled_.resize(places_.size());
 }
 
@@ -183,6 +184,7 @@ void WorkerServers::push(std::span<const Gradient> dense, std::span<const RowGra
       pushes_.push_back(servers.push_dense(static_cast<int>(t), gradients[t], rates[t]));
   }
   for (const RowGradient& gradient : rows) push_rows(gradient);
+  push_uses();
   if (options_.waits_for_pushes) wait_for(pushes_);
   send_expected();
 }
@@ -205,6 +207,26 @@ void WorkerServers::push_rows(const RowGradient& g) {
     values = scaled_rows_.data();
   }
   pushes_.push_back(client_->push_sparse(g.table, ids, values, g.lr, ps::Rows::kExpanded));
+}
+
+void WorkerServers::count(const Uses& u) {
+  Counted& counted = counted_[static_cast<size_t>(u.table)];
+  counted.ids.insert(counted.ids.end(), u.ids.begin(), u.ids.end());
+  counted.shows.insert(counted.shows.end(), u.shows.begin(), u.shows.end());
+  counted.clicks.insert(counted.clicks.end(), u.clicks.begin(), u.clicks.end());
+}
+
+// After the gradients, which may have made the rows.
+void WorkerServers::push_uses() {
+  for (size_t t = 0; t < counted_.size(); ++t) {
+    Counted& c = counted_[t];
+    if (c.ids.empty()) continue;
+    const ps::IdBatch ids(c.ids, client_->servers());
+    pushes_.push_back(client_->push_uses(static_cast<int>(t), ids, c.shows, c.clicks));
+    c.ids.clear();
+    c.shows.clear();
+    c.clicks.clear();
+  }
 }
 
 void WorkerServers::wait_for(std::vector<ps::Ticket>& tickets) {

@@ -42,6 +42,7 @@ class WorkerServers final : public kernel::Servers {
   void expect_rows(std::span<const Lookup> lookups, bool make) override;
   void expect_no_more() override;
   void push(std::span<const Gradient> dense, std::span<const RowGradient> rows) override;
+  void count(const Uses& uses) override;
   void pull(std::span<const Value> values) override;
   void start_with(std::span<const Value> values) override;
   void exchange(std::span<const Exchange> values) override;
@@ -82,6 +83,7 @@ class WorkerServers final : public kernel::Servers {
   std::vector<ps::Ticket> start_pull(std::span<const Value> values);
   static void wait_for(std::vector<ps::Ticket>& tickets);
   void push_rows(const RowGradient& gradient);
+  void push_uses();
   // Pointers by table, in the order of its parameters. Every parameter of a table must be there.
   template <class P, class Values, class Get>
   std::vector<std::vector<P>> by_table(const Values& values, Get get) const;
@@ -98,6 +100,12 @@ class WorkerServers final : public kernel::Servers {
   std::vector<ps::Ticket> pushes_;          // of this step
   std::vector<std::vector<float>> scaled_;  // by parameter: what travels in the gradient's place
   std::vector<float> scaled_rows_;
+  // By table: counted since the last push.
+  struct Counted {
+    std::vector<int64_t> ids;
+    std::vector<float> shows, clicks;
+  };
+  std::vector<Counted> counted_;
 };
 
 }  // namespace fleetx::fleet

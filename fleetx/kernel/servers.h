@@ -52,6 +52,15 @@ class Servers {
   // All gradients of one step, in one call. May return before they are applied.
   virtual void push(std::span<const Gradient> dense, std::span<const RowGradient> rows) = 0;
 
+  // Of a table with statistics: ids[i] stood in an example that was shown and clicked so often.
+  // Reaches the servers with the next push.
+  struct Uses {
+    int table;
+    std::span<const int64_t> ids;
+    std::span<const float> shows, clicks;
+  };
+  virtual void count(const Uses& uses) = 0;
+
   struct Value {
     int parameter;
     float* values;

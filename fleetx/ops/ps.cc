@@ -7,6 +7,8 @@
 //   ps_push        all gradients of a step, dense and sparse rows alike; names[k] is the parameter
 //                  or table of grads[k]. The servers apply scale * grad where scaled[k] is 1, else
 //                  grad, with the learning rate lrs[k].
+//   ps_count       every id of an example b, but for padding and what is beyond lengths[b], was shown
+//                  show[b] times and clicked click[b] times; the next push tells the servers
 //   ps_pull        the values of the next step, written over the parameters
 //   ps_init        of the startup program: the first worker's values reach the servers, then
 //                  everybody has the servers'
@@ -62,6 +64,20 @@ void infer_push(ir::Infer& c) {
   }
   if (c.has("scale"))
     c.check(c.in("scale") == ir::TensorType{f32, {1}}, c.show("scale"), "; must be f32[1]");
+}
+
+void infer_count(ir::Infer& c) {
+  c.check(c.in("ids").dtype == i64 || c.in("ids").dtype == i32, c.show("ids"),
+          "; must be i64 or i32");
+  c.check(c.in("ids").shape.rank() >= 1, c.show("ids"), "; the first dimension are the examples");
+  for (const char* slot : {"show", "click"}) {
+    const DType type = c.in(slot).dtype;
+    c.check(type == f32 || type == i64 || type == i32, c.show(slot), "; must be f32, i64 or i32");
+  }
+  if (c.has("lengths")) {
+    c.check(c.in("lengths").dtype == i64, c.show("lengths"), "; must be i64");
+    c.check(c.in("ids").shape.rank() >= 2, c.show("ids"), "; sequences have two dimensions");
+  }
 }
 
 // Outputs are the variables of the inputs.
@@ -234,6 +250,64 @@ class Push final : public ServersKernel {
   std::vector<kernel::Servers::RowGradient> rows_;
 };
 
+class Count final : public ServersKernel {
+ public:
+  explicit Count(kernel::Prepare& p)
+      : ServersKernel(p),
+        table_(p.attr<std::string>("table")),
+        padding_(p.attr<int64_t>("padding")),
+        wide_(p.in("ids").dtype == i64),
+        ids_(p.input("ids")),
+        show_(p.input("show")),
+        click_(p.input("click")),
+        lengths_(p.input("lengths")),
+        show_type_(p.in("show").dtype),
+        click_type_(p.in("click").dtype) {
+    const Shape& shape = p.in("ids").shape;
+    examples_ = shape[0];
+    for (int d = 1; d < shape.rank(); ++d) each_ *= shape[d];
+    of_item_ = shape.rank() > 1 && shape[1] > 0 ? each_ / shape[1] : 1;
+    for (const char* slot : {"show", "click"})
+      check_arg(p.in(slot).numel() == examples_, ir::describe(p.op()), "'", slot, "' has ",
+                p.in(slot).numel(), " values for ", examples_, " examples; expected one each");
+  }
+
+  void run(const kernel::Run& r) override {
+    asked_.clear();
+    shows_.clear();
+    clicks_.clear();
+    const Ids ids(r.raw(ids_), wide_);
+    for (int64_t b = 0; b < examples_; ++b) {
+      const int64_t n = lengths_ ? std::min(each_, r.in<int64_t>(lengths_)[b] * of_item_) : each_;
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t id = ids(b * each_ + i);
+        if (padding_ >= 0 && id == padding_) continue;
+        asked_.push_back(id);
+        shows_.push_back(number(r, show_, show_type_, b));
+        clicks_.push_back(number(r, click_, click_type_, b));
+      }
+    }
+    servers().count({handle_, asked_, shows_, clicks_});
+  }
+
+ private:
+  void find() override { handle_ = servers().table(table_); }
+  static float number(const kernel::Run& r, kernel::Slot slot, DType type, int64_t i) {
+    if (type == f32) return r.in<float>(slot)[i];
+    return static_cast<float>(Ids(r.raw(slot), type == i64)(i));
+  }
+
+  std::string table_;
+  int64_t padding_;
+  bool wide_;
+  kernel::Slot ids_, show_, click_, lengths_;
+  DType show_type_, click_type_;
+  int64_t examples_ = 0, each_ = 1, of_item_ = 1;
+  int handle_ = 0;
+  std::vector<int64_t> asked_;
+  std::vector<float> shows_, clicks_;
+};
+
 // A variable that is read and written; the plan may have put the two at different places.
 struct InOut {
   InOut(kernel::Prepare& p, const std::string& slot, size_t k)
@@ -309,6 +383,17 @@ FLEETX_OP(ps_push)
     .attr("scaled", ir::Ints{})
     .infer(infer_push)
     .kernel<Push>()
+    .side_effect();
+
+FLEETX_OP(ps_count)
+    .input("ids")
+    .input("show")
+    .input("click")
+    .input("lengths", ir::Arity::kOptional)
+    .required_attr("table", ir::AttrType::kString)
+    .attr("padding", -1)
+    .infer(infer_count)
+    .kernel<Count>()
     .side_effect();
 
 FLEETX_OP(ps_pull)

@@ -73,7 +73,7 @@ class Client::Impl {
   Call call(Header header) const { return {header, std::vector<LinkRequestPtr>(links_.size())}; }
   LinkRequest& to(Call& call, size_t server) const;
   StatePtr start(Call call, std::function<void()> finish = nullptr);
-  StatePtr ask(Kind kind, std::string_view text, uint64_t count, float lr, bool all_servers);
+  StatePtr ask(Header header, std::string_view text, bool all_servers);
   void wait_for_room();
   void flush();
   void leave() {
@@ -273,9 +273,8 @@ StatePtr Client::Impl::start(Call call, std::function<void()> finish) {
   return state;
 }
 
-StatePtr Client::Impl::ask(Kind kind, std::string_view text, uint64_t count, float lr,
-                           bool all_servers) {
-  Call c = call({.kind = kind, .lr = lr, .count = count});
+StatePtr Client::Impl::ask(Header header, std::string_view text, bool all_servers) {
+  Call c = call(header);
   for (size_t s = 0; s < (all_servers ? links_.size() : 1); ++s) {
     const auto kept = std::make_shared<const std::string>(text);
     LinkRequest& request = to(c, s);
@@ -456,6 +455,33 @@ Ticket Client::push_sparse(int table, std::shared_ptr<const IdBatch> ids, const 
   return Ticket(impl.start(std::move(call)));
 }
 
+Ticket Client::push_uses(int table, const IdBatch& ids, std::span<const float> shows,
+                         std::span<const float> clicks) {
+  Impl& impl = *impl_;
+  impl.check_sparse(table, ids);
+  impl.wait_for_room();
+  const auto all = std::make_shared<std::pair<std::vector<uint64_t>, std::vector<float>>>(
+      std::vector<uint64_t>(ids.unique().begin(), ids.unique().end()),
+      std::vector<float>(2 * ids.unique().size()));
+  const auto& [unique, uses] = *all;
+  for (size_t i = 0; i < ids.places().size(); ++i) {
+    all->second[2 * ids.places()[i]] += shows[i];
+    all->second[2 * ids.places()[i] + 1] += clicks[i];
+  }
+  Impl::Call call = impl.call({.kind = Kind::kPushUses, .table = static_cast<uint32_t>(table)});
+  for (size_t s = 0; s < impl.servers(); ++s) {
+    const size_t begin = ids.begin(static_cast<int>(s));
+    const size_t count = ids.begin(static_cast<int>(s) + 1) - begin;
+    if (count == 0) continue;
+    call.header.count = count;
+    LinkRequest& request = impl.to(call, s);
+    request.send = {part_of(unique.data() + begin, count * sizeof(uint64_t)),
+                    part_of(uses.data() + 2 * begin, count * 2 * sizeof(float))};
+    request.keeps[0] = all;
+  }
+  return Ticket(impl.start(std::move(call)));
+}
+
 // --- commands ------------------------------------------------------------------------------------
 
 Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -465,24 +491,28 @@ int Client::worker() const { return impl_->options().worker; }
 void Client::flush() { impl_->flush(); }
 
 void Client::barrier() {
-  Ticket(impl_->ask(Kind::kBarrier, {}, ++impl_->barriers, 0, false)).wait();
+  Ticket(impl_->ask({.kind = Kind::kBarrier, .count = ++impl_->barriers}, {}, false)).wait();
 }
 
 void Client::save(const std::string& folder) {
   impl_->flush();
   const uint64_t number = random_number();
-  Ticket(impl_->ask(Kind::kSave, folder, number, 0, true)).wait();
-  Ticket(impl_->ask(Kind::kCommit, folder, number, 0, false)).wait();
+  Ticket(impl_->ask({.kind = Kind::kSave, .count = number}, folder, true)).wait();
+  Ticket(impl_->ask({.kind = Kind::kCommit, .count = number}, folder, false)).wait();
 }
 
 void Client::load(const std::string& folder) {
   impl_->flush();
-  Ticket(impl_->ask(Kind::kLoad, folder, 0, 0, true)).wait();
+  Ticket(impl_->ask({.kind = Kind::kLoad}, folder, true)).wait();
 }
 
-int64_t Client::shrink(float threshold) {
+int64_t Client::shrink(std::optional<float> threshold) {
   impl_->flush();
-  const StatePtr state = impl_->ask(Kind::kShrink, {}, 0, threshold, true);
+  const StatePtr state = impl_->ask({.kind = Kind::kShrink,
+                                     .flags = threshold ? wire::kByThreshold : uint8_t{0},
+                                     .lr = threshold.value_or(0.0f),
+                                     .count = random_number()},
+                                    {}, true);
   Ticket(state).wait();
   int64_t dropped = 0;
   for (const uint64_t count : state->counts) dropped += static_cast<int64_t>(count);
@@ -490,7 +520,7 @@ int64_t Client::shrink(float threshold) {
 }
 
 std::vector<ServerStats> Client::stats() {
-  const StatePtr state = impl_->ask(Kind::kStats, {}, 0, 0, true);
+  const StatePtr state = impl_->ask({.kind = Kind::kStats}, {}, true);
   Ticket(state).wait();
   std::vector<ServerStats> all;
   for (const std::string& text : state->texts) all.push_back(decode_stats(text));
@@ -500,13 +530,13 @@ std::vector<ServerStats> Client::stats() {
 void Client::goodbye() {
   impl_->flush();
   impl_->leave();
-  Ticket(impl_->ask(Kind::kGoodbye, {}, 0, 0, true)).wait();
+  Ticket(impl_->ask({.kind = Kind::kGoodbye}, {}, true)).wait();
   impl_->left = true;
 }
 
 void Client::stop_servers() {
   impl_->leave();
-  Ticket(impl_->ask(Kind::kStop, {}, 0, 0, true)).wait();
+  Ticket(impl_->ask({.kind = Kind::kStop}, {}, true)).wait();
   impl_->left = true;
 }
 

@@ -22,6 +22,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -90,6 +91,9 @@ class Client {
                      Rows form = Rows::kExpanded, Absent absent = Absent::kMake);
   Ticket push_sparse(int table, std::shared_ptr<const IdBatch> ids, const float* gradients,
                      float lr, Rows form = Rows::kExpanded);
+  // Tables with statistics: for each given id, how often it was shown and clicked.
+  Ticket push_uses(int table, const IdBatch& ids, std::span<const float> shows,
+                   std::span<const float> clicks);
 
   void flush();    // waits for all pushes; throws the first error of those nobody waited for
   void barrier();  // of all workers that have not said goodbye
@@ -97,8 +101,8 @@ class Client {
   // returns. One worker calls it.
   void save(const std::string& folder);
   void load(const std::string& folder);
-  // Drops rows whose every value is at most this in size; the number of rows dropped.
-  int64_t shrink(float threshold);
+  // Drops rows (SparseTable::shrink); how many.
+  int64_t shrink(std::optional<float> threshold = std::nullopt);
   std::vector<ServerStats> stats();
   // Waits for all pushes, then leaves. A server ends when all workers have left.
   void goodbye();

@@ -43,6 +43,7 @@ void JobSpec::check() const {
               table.min_count, "; expected 1 or more");
     check_arg(table.probability > 0 && table.probability <= 1, "sparse table '", table.name,
               "': probability is ", table.probability, "; expected more than 0 and at most 1");
+    if (table.life) table.life->check(table.name);
   }
 }
 
@@ -62,7 +63,7 @@ std::string JobSpec::text() const {
   for (const SparseSpec& table : sparse)
     out << "sparse " << table.name << " " << table.dim << " " << table.rule->text() << " "
         << table.initializer.text() << " min_count " << table.min_count << " probability "
-        << table.probability << "\n";
+        << table.probability << (table.life ? " life " + table.life->text() : "") << "\n";
   return out.str();
 }
 

@@ -11,10 +11,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fleetx/ps/initializer.h"
+#include "fleetx/ps/row_life.h"
 #include "fleetx/ps/slicing.h"
 #include "fleetx/ps/update.h"
 
@@ -51,6 +53,7 @@ struct SparseSpec {
   // probability, decided by the id. Until then it is pulled as zeros and its gradients are dropped.
   int64_t min_count = 1;
   double probability = 1;
+  std::optional<RowLife> life{};  // statistics of use, which every row has then
 };
 
 // What a pull does about rows that do not exist: training makes them, inference reads zeros.

@@ -240,7 +240,8 @@ uint64_t Server::Impl::payload_bytes(const ServerConnection& connection, const H
     case Kind::kPushDense:
     case Kind::kSetDense:
     case Kind::kPullSparse:
-    case Kind::kPushSparse: return tables_.payload_bytes(h);
+    case Kind::kPushSparse:
+    case Kind::kPushUses: return tables_.payload_bytes(h);
     case Kind::kSave:
     case Kind::kCommit:
     case Kind::kLoad: return text();
@@ -260,7 +261,8 @@ void Server::Impl::handle(const ConnectionPtr& connection, const Header& h, Payl
     case Kind::kPullDense:
     case Kind::kPullSparse: ++pulls_; return tables_.pull({connection, h, worker}, payload);
     case Kind::kPushDense:
-    case Kind::kPushSparse: return on_push(connection, h, payload);
+    case Kind::kPushSparse:
+    case Kind::kPushUses: return on_push(connection, h, payload);
     case Kind::kSetDense: {
       const auto changing = gate_.change();
       tables_.set_dense({std::make_shared<Silent>(), h, worker}, payload);

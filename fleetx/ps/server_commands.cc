@@ -20,7 +20,7 @@ void Server::Impl::on_slow(const ConnectionPtr& connection, const Header& h,
       if (h.kind == Kind::kSave) save_part(tables_, folder, h.count, options_.index);
       if (h.kind == Kind::kCommit) commit_snapshot(folder, h.count, options_.job.servers);
       if (h.kind == Kind::kLoad) load_snapshot(tables_, folder, options_.index);
-      if (h.kind == Kind::kShrink) count = static_cast<uint64_t>(tables_.shrink(h.lr));
+      if (h.kind == Kind::kShrink) count = shrink(h);
       // A server that comes back must have forgotten the same rows.
       if (h.kind == Kind::kLoad || h.kind == Kind::kShrink) snapshot_now_ = true;
       if (h.kind == Kind::kLoad || h.kind == Kind::kShrink)
@@ -36,6 +36,16 @@ void Server::Impl::on_slow(const ConnectionPtr& connection, const Header& h,
   const std::scoped_lock lock(slow_mutex_);
   slow_.push_back(std::move(command));
   slow_changed_.notify_all();
+}
+
+// A shrink is the end of a day, so it must not happen twice where its answer was lost.
+uint64_t Server::Impl::shrink(const Header& h) {
+  if (h.count != last_shrink_.first) {
+    const bool given = (h.flags & wire::kByThreshold) != 0;
+    const auto dropped = tables_.shrink(given ? std::optional(h.lr) : std::nullopt);
+    last_shrink_ = {h.count, static_cast<uint64_t>(dropped)};
+  }
+  return last_shrink_.second;
 }
 
 void Server::Impl::run_slow() {

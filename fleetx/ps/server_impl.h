@@ -98,6 +98,7 @@ class Server::Impl {
   void on_goodbye(const ConnectionPtr& connection, const wire::Header& h);
   void on_slow(const ConnectionPtr& connection, const wire::Header& h, const Payload& payload);
   void run_slow();
+  uint64_t shrink(const wire::Header& h);
   void answer_barriers();
   void look_for_lost();
   void look_for_absent();
@@ -141,6 +142,7 @@ class Server::Impl {
   std::condition_variable slow_changed_;
   std::deque<std::function<void()>> slow_;
   std::thread slow_thread_;
+  std::pair<uint64_t, uint64_t> last_shrink_{};  // number and result; of the slow thread
 
   std::atomic<int64_t> pulls_{0}, pushes_{0}, repeated_{0}, bytes_in_{0}, bytes_out_{0};
   RateMeter pull_rate_, push_rate_;

@@ -314,6 +314,7 @@ void ServerLink::end_reply() {
 
 void ServerLink::confirm(const Header& push) {
   confirmed_ = std::max(confirmed_, push.sequence);
+  if (push.kind == Kind::kPushUses) return;  // not a push of the table
   const size_t table = push.table + (push.kind == Kind::kPushDense ? 0 : options_.dense_tables);
   if (table < confirmed_pushes_.size()) ++confirmed_pushes_[table];
 }

@@ -51,6 +51,7 @@ void write_dense(PartWriter& file, TableService::Dense& table) {
 void write_sparse(PartWriter& file, const SparseSpec& spec, SparseTable& table) {
   const std::vector<float> scalars = table.scalars();
   const auto record = static_cast<size_t>(table.record_floats());
+  const size_t uses = spec.life ? kUseFloats : 0;
   const size_t most = std::max<size_t>(1, kSparseBytes / (8 + 4 * record));
   std::vector<uint64_t> ids;
   std::vector<float> records;
@@ -60,13 +61,13 @@ void write_sparse(PartWriter& file, const SparseSpec& spec, SparseTable& table) 
     content.reserve(64 + ids.size() * (8 + 4 * record));
     wire::put_text(content, spec.name);
     wire::put(content, static_cast<uint64_t>(table.dim()));
-    wire::put(content, static_cast<uint32_t>(record / static_cast<size_t>(table.dim()) - 1));
+    wire::put(content, static_cast<uint32_t>((record - uses) / static_cast<size_t>(table.dim()) - 1));
     wire::put(content, static_cast<uint32_t>(scalars.size()));
     wire::put(content, static_cast<uint64_t>(ids.size()));
     put_floats(content, scalars);
     content.append(reinterpret_cast<const char*>(ids.data()), ids.size() * 8);
     put_floats(content, records);
-    file.write(Section::kSparse, content);
+    file.write(spec.life ? Section::kSparseWithUses : Section::kSparse, content);
     ids.clear();
     records.clear();
     written = true;
@@ -124,7 +125,11 @@ uint64_t load_dense(TableService& tables, wire::Cursor& in, std::string_view pat
   return taken;
 }
 
-void load_sparse(TableService& tables, int server, wire::Cursor& in, std::string_view path) {
+// Statistics that the snapshot does not have begin now; those that the job does not want are left
+// out.
+void load_sparse(TableService& tables, int server, Section section, wire::Cursor& in,
+                 std::string_view path) {
+  const bool has_uses = section == Section::kSparseWithUses;
   const std::string name = in.text();
   const auto dim = in.number<uint64_t>();
   const auto states = in.number<uint32_t>(), scalars = in.number<uint32_t>();
@@ -140,20 +145,27 @@ void load_sparse(TableService& tables, int server, wire::Cursor& in, std::string
             "' has rows of ", dim, " values, in this job ", spec->dim,
             ": it is a snapshot of another model");
   std::vector<float> now = table.scalars();
-  const auto record = static_cast<size_t>(table.record_floats());
-  check_arg(record == dim * (1 + states) && now.size() == scalars, path, ": sparse table '", name,
-            "' was trained by another optimizer: ", states, " states and ", scalars,
-            " scalars, in this job ", record / dim - 1, " and ", now.size());
-  std::ranges::copy(in.take(scalars * sizeof(float)), reinterpret_cast<char*>(now.data()));
+  const size_t rule_scalars = spec->rule->scalars().size(), day = has_uses ? 1 : 0;
+  check_file(scalars >= day, path, ": sparse table '", name, "' has statistics, but no day");
+  const size_t own_states = spec->rule->states().size();
+  check_arg(states == own_states && scalars == rule_scalars + day, path, ": sparse table '", name,
+            "' was trained by another optimizer: ", states, " states and ", scalars - day,
+            " scalars, in this job ", own_states, " and ", rule_scalars);
+  const std::string_view scalar_bytes = in.take(scalars * sizeof(float));
+  std::memcpy(now.data(), scalar_bytes.data(),
+              std::min(scalar_bytes.size(), now.size() * sizeof(float)));
+  const size_t record = dim * (1 + states) + (has_uses ? kUseFloats : 0);
   const std::string_view ids = in.take(rows * 8), records = in.take(rows * record * sizeof(float));
   in.finish();
   table.set_scalars(now);
-  std::vector<float> row(record);
+  std::vector<float> row(static_cast<size_t>(table.record_floats()));
+  if (spec->life && !has_uses) row.back() = now.back();  // seen today
+  const size_t taken = std::min(row.size(), record);
   for (uint64_t r = 0; r < rows; ++r) {
     uint64_t id = 0;
     std::memcpy(&id, ids.data() + 8 * r, 8);
     if (server_of(id, job.servers) != server) continue;
-    std::memcpy(row.data(), records.data() + r * record * sizeof(float), record * sizeof(float));
+    std::memcpy(row.data(), records.data() + r * record * sizeof(float), taken * sizeof(float));
     table.put(id, row);
   }
 }
@@ -240,7 +252,7 @@ void read_part(const std::string& path, const VisitSection& visit) {
     wire::Cursor in({header, sizeof header}, path);
     const auto tag = in.number<uint32_t>();
     const auto bytes = in.number<uint64_t>(), sum = in.number<uint64_t>();
-    check_file(tag <= static_cast<uint32_t>(Section::kProgress), path, ": unknown section ", tag);
+    check_file(tag <= static_cast<uint32_t>(Section::kSparseWithUses), path, ": unknown section ", tag);
     check_file(bytes <= kMaxSection && bytes <= file.size() - at, path, ": a section of ", bytes,
                " bytes");
     content.resize(bytes);
@@ -257,7 +269,7 @@ uint64_t parse_section(TableService& tables, int server, Section section, std::s
   wire::Cursor in(content, path);
   check_file(section != Section::kProgress, path, ": it is the own snapshot of a server");
   if (section == Section::kDense) return load_dense(tables, in, path);
-  load_sparse(tables, server, in, path);
+  load_sparse(tables, server, section, in, path);
   return 0;
 }
 

@@ -12,6 +12,8 @@
 //            scalars; scalars, values, states
 //   sparse   name of the table, dim, number of states, number of scalars, rows; scalars, ids,
 //            records
+//   sparse with uses   the same of a table with statistics (row_life.h): its last scalar is the
+//            day, and a record ends with the row's statistics
 #pragma once
 
 #include <functional>
@@ -31,7 +33,7 @@ void commit_snapshot(const std::string& folder, uint64_t number, int servers);
 void load_snapshot(TableService& tables, const std::string& folder, int server);
 
 // kProgress: only in a server's own snapshots (own_snapshot.h).
-enum class Section : uint32_t { kEnd = 0, kDense = 1, kSparse = 2, kProgress = 3 };
+enum class Section : uint32_t { kEnd, kDense, kSparse, kProgress, kSparseWithUses };
 class PartWriter {
  public:
   explicit PartWriter(const std::string& path) : file_(path) {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -61,8 +62,11 @@ SparseTable::SparseTable(const SparseSpec& spec, int threads, const TableMemory&
       threads_(threads),
       dim_(spec.dim),
       first_states_(spec.rule->states()),
-      scalars_(spec.rule->scalars()) {
-  record_floats_ = dim_ * static_cast<int64_t>(1 + first_states_.size());
+      scalars_(spec.rule->scalars()),
+      rule_scalars_(scalars_.size()) {
+  use_at_ = dim_ * static_cast<int64_t>(1 + first_states_.size());
+  record_floats_ = use_at_ + (spec_.life ? kUseFloats : 0);
+  if (spec_.life) scalars_.push_back(0);
   const size_t shards = std::max(kShards, std::bit_ceil(4 * static_cast<size_t>(threads)));
   shard_shift_ = 64 - std::countr_zero(shards);
   size_t chunk_bytes = RowMemory::kChunkBytes;
@@ -146,6 +150,7 @@ uint32_t SparseTable::make(Shard& shard, uint64_t id, uint64_t hash) {
   spec_.initializer.fill(hash_, id, {record, static_cast<size_t>(dim_)});
   for (size_t s = 0; s < first_states_.size(); ++s)
     std::fill_n(record + dim_ * static_cast<int64_t>(s + 1), dim_, first_states_[s]);
+  if (spec_.life) set_use(record, {.day = day()});
   if (shard.has_disk()) shard.note_change(row);
   return row;
 }
@@ -370,10 +375,65 @@ void SparseTable::check_room(std::span<const uint64_t> ids) {
 void SparseTable::push(std::span<const uint64_t> ids, const float* gradients, float lr) {
   if (limited() && memory_.disk == nullptr) check_room(ids);
   const std::vector<float> now = scalars();
-  by_shards(ids,
-            [&](std::span<const uint32_t> order) { push_rows(ids, order, gradients, lr, now); });
+  by_shards(ids, [&](std::span<const uint32_t> order) {
+    push_rows(ids, order, gradients, lr, std::span(now).first(rule_scalars_));
+  });
   const std::scoped_lock lock(scalars_mutex_);
-  spec_.rule->advance(scalars_);
+  spec_.rule->advance(std::span(scalars_).first(rule_scalars_));
+}
+
+RowUse SparseTable::use_of(const float* record) const {
+  const float* const use = record + use_at_;
+  return {.show = use[0], .click = use[1], .day = use[2]};
+}
+
+void SparseTable::set_use(float* record, const RowUse& use) const {
+  std::ranges::copy(std::array{use.show, use.click, use.day}, record + use_at_);
+}
+
+float SparseTable::day() const {
+  const std::scoped_lock lock(scalars_mutex_);
+  return scalars_.back();
+}
+
+void SparseTable::count(std::span<const uint64_t> ids, const float* uses) {
+  FLEETX_CHECK(spec_.life.has_value());
+  const float today = day();
+  const auto makes = [](Shard&, uint64_t) { return false; };
+  const auto use = [&](Group& group) {
+    for (size_t i = 0; i < group.count; ++i) {
+      if (group.record[i] == nullptr) continue;
+      RowUse now = use_on(*spec_.life, use_of(group.record[i]), today);
+      now.show += uses[2 * group.place[i]];
+      now.click += uses[2 * group.place[i] + 1];
+      now.day = today;
+      set_use(group.record[i], now);
+    }
+  };
+  by_shards(ids, [&](std::span<const uint32_t> order) {
+    if (limited())
+      in_pieces(ids, order, Access::kChange, makes, use);
+    else
+      in_groups(ids, order, makes, use);
+  });
+}
+
+int64_t SparseTable::shrink(std::optional<float> threshold) {
+  if (!spec_.life) {
+    const float least = threshold.value_or(0.0f);
+    return drop([&](uint64_t, std::span<const float> record) {
+      return std::ranges::any_of(record.first(static_cast<size_t>(dim_)),
+                                 [&](float x) { return std::abs(x) > least; });
+    });
+  }
+  {
+    const std::scoped_lock lock(scalars_mutex_);
+    scalars_.back() += 1;
+  }
+  const float today = day(), least = threshold.value_or(spec_.life->threshold);
+  return drop([&](uint64_t, std::span<const float> record) {
+    return lives_on(*spec_.life, use_of(record.data()), today, least);
+  });
 }
 
 void SparseTable::for_each(const RowShard::Visit& visit) {

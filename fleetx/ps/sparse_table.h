@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,6 +52,9 @@ class SparseTable {
   void pull(std::span<const uint64_t> ids, float* rows, Absent absent = Absent::kMake);
   // Each id once. A push is a step: the rule's scalars advance after it.
   void push(std::span<const uint64_t> ids, const float* gradients, float lr);
+  // Where rows have statistics: these were shown and clicked so often, each pair of `uses` of one
+  // id. Ids that have no row are left out. Each id once.
+  void count(std::span<const uint64_t> ids, const float* uses);
 
   // Every row, shard by shard; requests for other shards go on meanwhile.
   void for_each(const RowShard::Visit& visit);
@@ -58,7 +62,12 @@ class SparseTable {
   void put(uint64_t id, std::span<const float> record);
   // Drops the rows that `keep` does not want and frees their memory; how many.
   int64_t drop(const RowShard::Keep& keep);
+  // The end of a day: of a table with statistics, drops rows by them; the lowest score of those
+  // that stay is the threshold, or that of the table. Of another table, drops rows whose every
+  // value is at most the threshold in size, or 0.
+  int64_t shrink(std::optional<float> threshold);
 
+  // Of the rule; a table with statistics also has the number of days, as the last one.
   std::vector<float> scalars() const;
   void set_scalars(std::span<const float> scalars);
 
@@ -75,6 +84,9 @@ class SparseTable {
   uint32_t make(Shard& shard, uint64_t id, uint64_t hash);
   void check_room(std::span<const uint64_t> ids);
   [[noreturn]] void refuse() const;
+  RowUse use_of(const float* record) const;
+  void set_use(float* record, const RowUse& use) const;
+  float day() const;
   template <class Of>
   int64_t sum(const Of& of) const;  // over the shards
   template <class Makes, class Use>
@@ -96,12 +108,14 @@ class SparseTable {
   const uint64_t hash_;  // of the name
   const int threads_;
   int64_t dim_, record_floats_;
+  int64_t use_at_;  // where statistics begin in a record
   std::vector<float> first_states_;
   std::unique_ptr<ChunkPool> pool_;
   std::vector<std::unique_ptr<Shard>> shards_;
   int shard_shift_ = 0;
   mutable std::mutex scalars_mutex_;
   std::vector<float> scalars_;
+  const size_t rule_scalars_;
 };
 
 }  // namespace fleetx::ps

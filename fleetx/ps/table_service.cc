@@ -107,8 +107,12 @@ uint64_t TableService::payload_bytes(const Header& h) const {
   if (h.kind == Kind::kPullDense) return 0;
   if (is_dense(h)) return static_cast<uint64_t>(dense_[h.table]->values.size()) * sizeof(float);
   check_arg(h.count <= kMaxIds, to_string(h.kind), ": ", h.count, " ids; at most ", kMaxIds);
+  check_arg(h.kind != Kind::kPushUses || job_.sparse[h.table].life, to_string(h.kind), ": table '",
+            job_.sparse[h.table].name, "' has no statistics of its rows");
   const auto row = static_cast<uint64_t>(sparse_[h.table]->dim()) * sizeof(float);
-  return h.count * (sizeof(uint64_t) + (h.kind == Kind::kPushSparse ? row : 0));
+  return h.count * (sizeof(uint64_t) + (h.kind == Kind::kPushSparse ? row
+                                        : h.kind == Kind::kPushUses ? 2 * sizeof(float)
+                                                                    : 0));
 }
 
 // --- pulls ---------------------------------------------------------------------------------------
@@ -233,6 +237,7 @@ void TableService::apply(const Header& h, Payload& payload, size_t worker) {
 
 void TableService::push(const Request& request, Payload payload) {
   const Header& h = request.header;
+  if (h.kind == Kind::kPushUses) return push_uses(request, payload);
   State& state = state_of(h);
   const auto worker = static_cast<size_t>(request.worker);
   state.pushed_items +=
@@ -267,6 +272,17 @@ void TableService::push(const Request& request, Payload payload) {
   }
   reply(*request.peer, h);
   apply_steps(state);
+}
+
+// Statistics are sums: they are no part of a step, and wait for nobody.
+void TableService::push_uses(const Request& request, const Payload& payload) {
+  const Header& h = request.header;
+  try {
+    sparse_[h.table]->count(payload.ids(h.count), payload.floats(h.count * sizeof(uint64_t)));
+  } catch (const Error& e) {  // no memory or disk
+    return refuse(*request.peer, h, e.kind(), e.what());
+  }
+  reply(*request.peer, h);
 }
 
 // Applies all steps for which every worker that has not left has pushed.
@@ -419,15 +435,9 @@ std::string TableService::confirm(int worker, const std::vector<uint64_t>& pushe
   return lost;
 }
 
-int64_t TableService::shrink(float threshold) {
+int64_t TableService::shrink(std::optional<float> threshold) {
   int64_t dropped = 0;
-  for (const auto& table : sparse_) {
-    const auto dim = static_cast<size_t>(table->dim());
-    dropped += table->drop([&](uint64_t, std::span<const float> record) {
-      return std::ranges::any_of(record.first(dim),
-                                 [&](float x) { return std::abs(x) > threshold; });
-    });
-  }
+  for (const auto& table : sparse_) dropped += table->shrink(threshold);
   return dropped;
 }
 

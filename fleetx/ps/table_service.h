@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,7 +69,7 @@ class TableService {
   void restore(const std::vector<TableProgress>& progress);
   std::string confirm(int worker, const std::vector<uint64_t>& pushes);
 
-  int64_t shrink(float threshold);
+  int64_t shrink(std::optional<float> threshold);  // see SparseTable
   std::vector<TableStats> stats() const;
   int64_t memory_used() const { return budget_ ? budget_->used() : 0; }
 
@@ -110,6 +111,7 @@ class TableService {
   bool is_dense(const wire::Header& h) const;
   bool ready(const wire::Header& header, const State& state) const;
   void answer_pull(const Request& request, const Payload& ids);
+  void push_uses(const Request& request, const Payload& payload);
   void answer_ready(State& state);
   void apply_steps(State& state);
   void apply(const wire::Header& header, Payload& payload, size_t worker);

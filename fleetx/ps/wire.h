@@ -11,10 +11,12 @@
 //   kSetDense      table                           values
 //   kPullSparse    table, wait, count, flags       ids; reply: rows
 //   kPushSparse    table, sequence, count, lr      ids, then their gradients
+//   kPushUses      table, sequence, count          ids, then how often each was shown and clicked
 //   kBarrier       count = number of the barrier   none; answered when all workers have come
 //   kSave kLoad    count = number of the snapshot  folder
 //   kCommit        the same                        folder; the snapshot is complete
-//   kShrink        lr = threshold                  none; reply: count = rows dropped
+//   kShrink        lr = threshold, flags,          none; reply: count = rows dropped
+//                  count = number of the call
 //   kStats kPing kGoodbye kStop                    none
 //   kCopy                                          none; reply: ip:port of the copy it keeps,
 //                                                  count = 1: that is in its server's place
@@ -42,6 +44,7 @@ enum class Kind : uint8_t {
   kSetDense,
   kPullSparse,
   kPushSparse,
+  kPushUses,
   kBarrier,
   kSave,
   kCommit,
@@ -56,9 +59,13 @@ enum class Kind : uint8_t {
   kRefused,
 };
 std::string_view to_string(Kind kind);
-constexpr bool is_push(Kind kind) { return kind == Kind::kPushDense || kind == Kind::kPushSparse; }
+// Applied once, by its number.
+constexpr bool is_push(Kind kind) {
+  return kind == Kind::kPushDense || kind == Kind::kPushSparse || kind == Kind::kPushUses;
+}
 
 inline constexpr uint8_t kDoNotMake = 1;  // flag of kPullSparse
+inline constexpr uint8_t kByThreshold = 4;  // of kShrink: there is one
 inline constexpr uint8_t kAlone = 2;      // of a reply: the server has no copy any more
 
 struct Header {

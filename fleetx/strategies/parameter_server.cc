@@ -12,6 +12,10 @@
 //     [w], [m] = momentum([w], [dw], [m], lr)        ps_push([dw, dt], [lr, lr]) {names=["w", "t"]}
 //     [t], [n] = momentum([t], [dt], [n], lr)        [w] = ps_pull([w])
 //
+// A table with statistics (ShowClickEntry) also has, before the push,
+//
+//     ps_count(ids, show, click, _) {table="t"}
+//
 // Startup loses the table and the optimizer's state, and ends with [w] = ps_init([w]). Clipping
 // stays on the worker, learning rates are computed there and travel with the gradients; decay and
 // formula are the servers' (fleet/server_tables.h reads them off the program before this).
@@ -91,6 +95,41 @@ void pull_all_rows(ir::Rewriter& rw, const Set& tables) {
   }
   pull_rows(rw, fed);
   for (const auto& one : alone) pull_rows(rw, one);
+}
+
+// Of a table with statistics (ShowClickEntry), the names of the variables that say them.
+std::string attr_of(const ir::VarInfo& table, const char* name) {
+  const auto it = table.attrs.find(name);
+  return it == table.attrs.end() ? "" : it->second.as<std::string>();
+}
+
+// Lookups of tables with statistics are counted, before the push that tells them to the servers.
+void count_uses(ir::Rewriter& rw, const Set& tables) {
+  std::vector<ir::Rewriter::NewOp> counts;
+  for (Position op = rw.begin(); op != rw.end(); ++op) {
+    if (!is_lookup_of(*op, tables)) continue;
+    const std::string& table = op->in("w").front();
+    const ir::VarInfo& var = rw.program().var(table);
+    const std::string show = attr_of(var, "show"), click = attr_of(var, "click");
+    if (show.empty()) continue;
+    for (const std::string& name : {show, click})
+      check_arg(rw.program().find(name) != nullptr, ir::describe(*op), "the statistics of table '",
+                table, "' come from the variable '", name,
+                "' (ShowClickEntry), which the program does not have; declare it as data");
+    const std::string& ids = op->in("ids").front();
+    const std::string lengths = ids + "@LENGTHS";
+    counts.push_back(
+        {.type = "ps_count",
+         .inputs = {{"ids", {ids}},
+                    {"show", {show}},
+                    {"click", {click}},
+                    {"lengths",
+                     rw.program().find(lengths) == nullptr ? Names{} : Names{lengths}}},
+         .attrs = {{"table", table}, {"padding", op->attr<int64_t>("padding_idx")}},
+         .role = Role::kUpdate,
+         .loc = op->loc});
+  }
+  for (ir::Rewriter::NewOp& count : counts) rw.append(std::move(count));
 }
 
 // The lookups' gradients from which the sparse gradient is made take any id.
@@ -214,6 +253,7 @@ class ParameterServer final : public Strategy {
   static void move_away(Programs& programs, const ir::Training& training, const Set& tables,
                         const Set& moved) {
     ir::Rewriter rw(programs.main);
+    count_uses(rw, tables);
     pull_all_rows(rw, tables);
 
     Names grads, lrs, names, dense;

@@ -70,7 +70,7 @@ ORIGINAL = {
         LocalLayer P2POp ParallelMode Partial Placement PrepareContextParallel PrepareLayerInput PrepareLayerOutput
         ProcessMesh ReduceType Replicate RowWiseParallel SequenceParallelBegin SequenceParallelDisable
         SequenceParallelEnable SequenceParallelEnd Shard ShardedStateDict ShardedWeight ShardingStage1 ShardingStage2
-        ShardingStage3 ShowClickEntry SplitPoint Strategy all_gather_object alltoall alltoall_single auto_parallel
+        ShardingStage3 SplitPoint Strategy all_gather_object alltoall alltoall_single auto_parallel
         batch_isend_irecv broadcast_object_list build_sharded_state_dict collective communication communicator
         create_nccl_config destroy_process_group dtensor_from_fn enable_auto_dp flex_checkpoint gather
         get_backend get_group get_mesh gloo_barrier gloo_init_parallel_env gloo_release group_sharded_parallel

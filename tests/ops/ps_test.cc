@@ -34,6 +34,10 @@ class Known final : public kernel::Servers {
     for (const RowGradient& g : rows)
       pushed.push_back({'t', g.table, g.values[0], g.lr, g.scale, g.count});
   }
+  void count(const Uses& uses) override {
+    for (size_t i = 0; i < uses.ids.size(); ++i)
+      counted.push_back({uses.table, uses.ids[i], uses.shows[i], uses.clicks[i]});
+  }
   void pull(std::span<const Value> values) override {
     for (const Value& v : values) v.values[0] = 100;
   }
@@ -52,6 +56,13 @@ class Known final : public kernel::Servers {
     bool operator==(const Pushed&) const = default;
   };
   std::vector<Pushed> pushed;
+  struct Counted {
+    int table;
+    int64_t id;
+    float show, click;
+    bool operator==(const Counted&) const = default;
+  };
+  std::vector<Counted> counted;
   static constexpr int64_t kWidth = 3;
 
  private:
@@ -113,6 +124,15 @@ const AddCases push("ps_push", [](Cases& c) {
          .reference = [](const Tensors&) -> Tensors { return {}; }});
 });
 
+const AddCases count("ps_count", [](Cases& c) {
+  c.add({.label = "makes_nothing",
+         .inputs = {{"ids", Tensor::of<int64_t>({2, 1}, {3, 4})},
+                    {"show", filled({2}, 1)},
+                    {"click", filled({2, 1}, 0)}},
+         .attrs = {{"table", "t1"}},
+         .reference = [](const Tensors&) -> Tensors { return {}; }});
+});
+
 const AddCases pull("ps_pull", [](Cases& c) {
   c.add({.label = "overwrites",
          .inputs = {OpInput("params", filled({1}, 3)).state()},
@@ -161,6 +181,30 @@ TEST(PsOps, PushSaysWhatKindAndWithWhichRate) {
            {"scale", filled({1}, 2)}});
   EXPECT_EQ(servers->pushed,
             (std::vector<Known::Pushed>{{'p', 4, 7, 0.5f, 1, 1}, {'t', 5, 8, 0.25f, 2, 3}}));
+}
+
+TEST(PsOps, CountSaysTheUsesOfEveryId) {
+  const auto servers = known();
+  const auto counted = [&](const OpCase& c) {
+    servers->counted.clear();
+    run_op("ps_count", c);
+    return servers->counted;
+  };
+  using Counted = std::vector<Known::Counted>;
+  const Tensor ids = Tensor::of<int64_t>({2, 3}, {5, 6, 0, 1ll << 50, 5, 0});
+  const Tensor show = Tensor::of<int64_t>({2, 1}, {2, 3}), click = Tensor::of<float>({2}, {0, 1.5f});
+  EXPECT_EQ(counted({.inputs = {{"ids", ids}, {"show", show}, {"click", click}},
+                     .attrs = {{"table", "t4"}, {"padding", 0}}}),
+            (Counted{{4, 5, 2, 0}, {4, 6, 2, 0}, {4, 1ll << 50, 3, 1.5f}, {4, 5, 3, 1.5f}}));
+  const Tensor lengths = Tensor::of<int64_t>({2}, {1, 2});
+  EXPECT_EQ(
+      counted({.inputs = {{"ids", ids}, {"show", show}, {"click", click}, {"lengths", lengths}},
+               .attrs = {{"table", "t4"}}}),
+      (Counted{{4, 5, 2, 0}, {4, 1ll << 50, 3, 1.5f}, {4, 5, 3, 1.5f}}));
+  expect_error(Error::Kind::kInvalidArgument, {"'click' has 3 values for 2 examples"}, [&] {
+    counted({.inputs = {{"ids", ids}, {"show", show}, {"click", filled({3}, 0)}},
+             .attrs = {{"table", "t4"}}});
+  });
 }
 
 TEST(PsOps, ErrorsNameWhatIsMissing) {

@@ -5,6 +5,7 @@
 
 #include "fleetx/fleet/server_tables.h"
 #include "fleetx/fleet/worker_servers.h"
+#include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/nn/nn.h"
 #include "fleetx/optim/schedule.h"
@@ -113,6 +114,22 @@ TEST(ParameterServer, UpdatesBecomePushAndPull) {
   EXPECT_EQ(a.main.training().parameters.size(), 1u);
   EXPECT_EQ(a.main.find("w_velocity"), nullptr);
   EXPECT_TRUE(a.main.var("t").is_distributed);
+}
+
+TEST(ParameterServer, TablesWithStatisticsAreCounted) {
+  const auto apply = [](const std::string& text) {
+    ir::Program main = ir::parse_text(text), startup = ir::parse_text(kStartup);
+    ir::Rewriter(main).edit_var("t").attrs = {{"show", "y_show"}, {"click", "y_click"}};
+    ResolvedStrategies resolved({{"parameter_server", ir::Attrs{}}}, {});
+    resolved.validate(main);
+    resolved.apply(Phase::kUpdates, {main, startup});
+    return ops_of(main, ir::Role::kUpdate);
+  };
+  std::string text = kText;
+  expect_error(Error::Kind::kInvalidArgument, {"table 't'", "'y_show'", "ShowClickEntry"},
+               [&] { apply(text); });
+  text.insert(text.find("data y"), "data y_show : f32[-1]\ndata y_click : i64[-1]\n");
+  EXPECT_EQ(apply(text)[1], "ps_count(ids, y_show, y_click, _) {table=\"t\"}");
 }
 
 TEST(ParameterServer, GeoKeepsUpdatesAndExchanges) {

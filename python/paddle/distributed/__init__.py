@@ -6,7 +6,7 @@ from paddle._graph import Variable, emit
 from paddle._native import native
 from paddle.distributed import fleet  # noqa: F401
 from paddle.distributed.fleet import api as _api
-from paddle.distributed.entry_attr import CountFilterEntry, ProbabilityEntry  # noqa: F401
+from paddle.distributed.entry_attr import CountFilterEntry, ProbabilityEntry, ShowClickEntry  # noqa: F401
 from paddle.distributed.fleet.dataset import InMemoryDataset, QueueDataset  # noqa: F401
 from paddle.utils import unique_name
 
@@ -125,7 +125,6 @@ def wait(tensor, group=None, use_calc_stream=True):
 __getattr__ = _refuse.getter(__name__, {
     "spawn": "fleetrun", "new_group": "all workers", "get_group": "all workers", "alltoall": "all_gather",
     "scatter": "broadcast", "send": "broadcast", "recv": "broadcast", "split": "paddle.split",
-    "ShowClickEntry": "CountFilterEntry",
     "gloo_init_parallel_env": "init_parallel_env", "gloo_barrier": "barrier", "gloo_release": "nothing",
     "parallel_with_gloo": "init_parallel_env", "cloud_utils": "fleetrun", "utils": "nothing",
     "elastic": "fleetrun --max_restart"}, lazy={"launch": "paddle.distributed.launch"})

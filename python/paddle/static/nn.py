@@ -207,13 +207,14 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
 
 def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, param_attr=None, dtype="float32"):
     """A table on the parameter servers: rows are made when their ids first come, also ids beyond `size`. `entry`
-    (paddle.distributed.CountFilterEntry, ProbabilityEntry) says when. A process that trains alone, by
+    (paddle.distributed.CountFilterEntry, ProbabilityEntry, ShowClickEntry) says when, and how they end. A process that trains alone, by
     fleet.distributed_optimizer, keeps such a table itself. With several workers and no servers, and without fleet, it is a
     parameter with the rows of `size`, and its gradient holds only those that were used."""
     out = embedding(input, size, True, True, padding_idx, param_attr, dtype)
     if entry is not None:
         if not hasattr(entry, "admission"):
-            raise TypeError("sparse_embedding: entry must be a CountFilterEntry or a ProbabilityEntry, not "
+            raise TypeError("sparse_embedding: entry must be a CountFilterEntry, a ProbabilityEntry or a "
+                            "ShowClickEntry, not "
                             f"{type(entry).__name__}")
         table = next(op["inputs"]["w"][0] for op in reversed(input.program.ir.ops()) if op["type"] == "embedding")
         for name, value in entry.admission().items():

@@ -14,7 +14,7 @@ import paddle.fluid as fluid
     ("paddle.fluid.layers.While", "where"), ("paddle.fluid.dygraph.to_variable", "static"), ("paddle.jit", "enable_static"),
     ("paddle.fluid.layers.dynamic_lstm", "paddle.nn.LSTM"), ("paddle.fluid.contrib.memory_usage", "plan"),
     ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.cholesky", "FleetX"),
-    ("paddle.distributed.spawn", "fleetrun"), ("paddle.distributed.ShowClickEntry", "CountFilterEntry"),
+    ("paddle.distributed.spawn", "fleetrun"),
     ("paddle.dataset.mq2007", "DataLoader"), ("paddle.nn.functional.ctc_loss", "cross_entropy")])
 def test_refused_names_name_the_nearest_thing(path, words):
     module, name = path.rsplit(".", 1)

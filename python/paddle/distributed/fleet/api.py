@@ -345,10 +345,12 @@ def stop_worker():
 
 
 def shrink(threshold=None):
-    """Drops rows of tables whose every value is at most `threshold` in size; returns how many. One worker calls it."""
+    """Drops rows of tables; returns how many. One worker calls it. Of a table with statistics (ShowClickEntry) it is the end
+    of a day, and rows go by them; `threshold` takes the place of the entry's delete_threshold. Of others those rows go whose
+    every value is at most `threshold` in size (None: 0)."""
     if not _own_tables() and _without_servers("shrink"):
         return 0
-    return native.fleet.shrink(0.0 if threshold is None else float(threshold))
+    return native.fleet.shrink(None if threshold is None else float(threshold))
 
 
 def _not_built(name, nearest):
