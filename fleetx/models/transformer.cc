@@ -27,13 +27,11 @@ class Words {
   }
 
   Var embed(const Var& words, const Var& places, const std::string& table, int64_t rows) const {
-    const Var rows_of = nn::embedding(words, {.rows = rows,
-                                              .dim = o_.hidden,
-                                              .weight_attr = {.init = init()},
-                                              .name = table});
-    return nn::dropout(nn::scale(rows_of, std::sqrt(static_cast<double>(o_.hidden))) +
-                           sines(places),
-                       {.p = o_.dropout});
+    const Var rows_of = nn::embedding(
+        words, {.rows = rows, .dim = o_.hidden, .weight_attr = {.init = init()}, .name = table});
+    return nn::dropout(
+        nn::scale(rows_of, std::sqrt(static_cast<double>(o_.hidden))) + sines(places),
+        {.p = o_.dropout});
   }
 
   Var logits(const Var& x) const {
@@ -55,8 +53,7 @@ class Words {
     const int64_t half = o_.hidden / 2;
     const Var first = nn::slice(places, {.axes = {0}, .starts = {0}, .ends = {1}});
     const Var place = nn::unsqueeze(nn::cast(first, f32), {2});
-    const Var rank =
-        nn::arange(places.builder(), 0.0, static_cast<double>(half), 1.0, f32);
+    const Var rank = nn::arange(places.builder(), 0.0, static_cast<double>(half), 1.0, f32);
     const Var rate = nn::exp(nn::scale(rank, -std::log(1e4) / static_cast<double>(half)));
     const Var angle = nn::mul(place, rate);
     Var out = nn::concat({nn::sin(angle), nn::cos(angle)}, 2);

@@ -54,12 +54,12 @@ std::vector<nn::KeyValue> transformer_memory(const TransformerSource& source,
 
 // Of `beams` translations of each sentence, the next word.
 struct TransformerPast {
-  Var words;                          // i64 [batch, beams], beams known: the last words
-  Var place;                          // i64 [1, 1]: where they stand
-  std::vector<nn::KeyValue> before;   // by layer: [batch * beams, past, hidden]
-  Var mask;                           // added to the scores of the past and the last word
-  std::vector<nn::KeyValue> memory;   // by layer
-  Var memory_mask;                    // [batch, 1, 1, length]
+  Var words;                         // i64 [batch, beams], beams known: the last words
+  Var place;                         // i64 [1, 1]: where they stand
+  std::vector<nn::KeyValue> before;  // by layer: [batch * beams, past, hidden]
+  Var mask;                          // added to the scores of the past and the last word
+  std::vector<nn::KeyValue> memory;  // by layer
+  Var memory_mask;                   // [batch, 1, 1, length]
 };
 struct TransformerStep {
   Var logits;                         // [batch, beams, target_vocabulary]

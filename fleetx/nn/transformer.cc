@@ -115,14 +115,14 @@ Var encoder_layer(const Var& x, EncoderLayerOptions o, Where where) {
                                  .init = o.init,
                                  .name = layer.name() + "_attention"});
   });
-  return residual(attended, "_norm_1",
-                  [&](const Var& in) { return feed_forward(in, layer, o); });
+  return residual(attended, "_norm_1", [&](const Var& in) { return feed_forward(in, layer, o); });
 }
 
 KeyValue decoder_memory(const Var& encoded, const DecoderLayerOptions& o, Where where) {
   const Layer layer(encoded.builder(), o.name, "decoder_layer", where);
   return attention_keys(encoded, encoded,
-                        {.heads = o.heads, .init = o.init, .name = layer.name() + "_memory"}, where);
+                        {.heads = o.heads, .init = o.init, .name = layer.name() + "_memory"},
+                        where);
 }
 
 DecoderLayer decoder_layer(const Var& x, const KeyValue& memory, DecoderLayerOptions o,
@@ -151,15 +151,12 @@ DecoderLayer decoder_layer(const Var& x, const KeyValue& memory, DecoderLayerOpt
   };
   const Var told = residual(x, "_norm_0", look_back);
   const Var seen = residual(told, "_norm_1", [&](const Var& in) {
-    return attention_to(in, memory,
-                        {.heads = o.heads,
-                         .mask = o.memory_mask,
-                         .init = o.init,
-                         .name = layer.name() + "_memory"},
-                        where);
+    return attention_to(
+        in, memory,
+        {.heads = o.heads, .mask = o.memory_mask, .init = o.init, .name = layer.name() + "_memory"},
+        where);
   });
-  result.out =
-      residual(seen, "_norm_2", [&](const Var& in) { return feed_forward(in, layer, o); });
+  result.out = residual(seen, "_norm_2", [&](const Var& in) { return feed_forward(in, layer, o); });
   return result;
 }
 

@@ -200,8 +200,9 @@ class Forward final : public kernel::Kernel {
         if (soft)
           loss = sums.mass[k] * log_sum - sums.dot[k];
         else if (labels[position + k] != labels_.ignored())
-          loss = log_sum - (1 - smoothing_) * static_cast<double>(picked[k] - sums.max[k]) -
-                 (smoothing_ > 0 ? smoothing_ * sums.dot[k] / static_cast<double>(axis_.classes) : 0);
+          loss =
+              log_sum - (1 - smoothing_) * static_cast<double>(picked[k] - sums.max[k]) -
+              (smoothing_ > 0 ? smoothing_ * sums.dot[k] / static_cast<double>(axis_.classes) : 0);
         out[position + k] = static_cast<float>(loss);
       }
     });

@@ -23,8 +23,8 @@ Counts runs(const Sentence& s, size_t n) {
 }  // namespace
 
 Bleu bleu(const std::vector<Sentence>& candidates, const std::vector<Sentence>& references) {
-  check_arg(!candidates.empty() && candidates.size() == references.size(), "bleu: ",
-            candidates.size(), " translations and ", references.size(),
+  check_arg(!candidates.empty() && candidates.size() == references.size(),
+            "bleu: ", candidates.size(), " translations and ", references.size(),
             " references; must be as many, and at least one");
   double length = 0, wanted = 0;
   std::array<double, 4> found{}, all{};

@@ -160,7 +160,8 @@ std::vector<Translation> Translator::translate_batch(
   size_t longest = 0;
   for (const auto* sentence : part) longest = std::max(longest, sentence->size());
   const int64_t length = rounded(static_cast<int64_t>(longest) + 1);
-  const Tensor words(i64, {rows, length}), places(i64, {1, length}), mask(f32, {rows, 1, 1, length});
+  const Tensor words(i64, {rows, length}), places(i64, {1, length}),
+      mask(f32, {rows, 1, 1, length});
   std::ranges::fill(words.data<int64_t>(), marks_.source_end);
   std::iota(places.data<int64_t>().begin(), places.data<int64_t>().end(), int64_t{0});
   for (int64_t row = 0; row < rows; ++row) {
@@ -193,8 +194,7 @@ std::vector<Translation> Translator::translate_batch(
     const auto width = static_cast<size_t>(o.beams * step.choices);
     for (size_t row = 0; row < batch.searches.size(); ++row)
       batch.searches[row].advance(out[0].data<float>().subspan(row * width, width),
-                                  out[1].data<int64_t>().subspan(row * width, width),
-                                  step.choices);
+                                  out[1].data<int64_t>().subspan(row * width, width), step.choices);
     batch.keep(place, {out.begin() + 2, out.end()});
   }
   std::vector<Translation> result;
@@ -219,8 +219,7 @@ std::vector<Translation> Translator::translate(const std::vector<std::vector<int
   std::vector<Translation> out(sentences.size());
   const auto size = static_cast<size_t>(o.batch);
   for (size_t begin = 0; begin < order.size(); begin += size) {
-    const std::span<const size_t> ids(order.data() + begin,
-                                      std::min(size, order.size() - begin));
+    const std::span<const size_t> ids(order.data() + begin, std::min(size, order.size() - begin));
     std::vector<const std::vector<int32_t>*> part;
     for (const size_t i : ids) part.push_back(&sentences[i]);
     std::vector<Translation> done = translate_batch(part, o);

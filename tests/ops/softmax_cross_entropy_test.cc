@@ -17,10 +17,11 @@ const AddCases cases("softmax_cross_entropy", [](Cases& c) {
   // The label counts 1 - smoothing, and smoothing is spread over all classes.
   for (const Shape& shape : {Shape{6, 5}, Shape{2, 5, 70}}) {
     const int axis = 1;
-    OpCase smooth{.label = str("smoothing_", shape.rank()),
-                  .inputs = {{"x", random(shape, 1, -3.0f, 3.0f)},
-                             {"label", random_ints(shape.rank() == 2 ? Shape{6, 1} : Shape{2, 1, 70},
-                                                   0, 5)}}};
+    OpCase smooth{
+        .label = str("smoothing_", shape.rank()),
+        .inputs = {
+            {"x", random(shape, 1, -3.0f, 3.0f)},
+            {"label", random_ints(shape.rank() == 2 ? Shape{6, 1} : Shape{2, 1, 70}, 0, 5)}}};
     smooth.attrs = {{"smoothing", 0.3}, {"axis", axis}};
     smooth.reference = [](const Tensors& in) -> Tensors {
       const Tensor p = softmax_of(in[0], axis), hard = entropy_of(p, in[1], axis);

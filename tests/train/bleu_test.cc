@@ -46,8 +46,9 @@ TEST(Bleu, IsOfTheWholeCorpus) {
 }
 
 TEST(Bleu, ListsMustFit) {
-  expect_error(Error::Kind::kInvalidArgument, {"1 translations and 2 references"},
-               [] { bleu(words({"a"}), words({"a", "b"})); });
+  expect_error(Error::Kind::kInvalidArgument, {"1 translations and 2 references"}, [] {
+    bleu(words({"a"}), words({"a", "b"}));
+  });
   expect_error(Error::Kind::kInvalidArgument, {"at least one"}, [] { bleu({}, {}); });
 }
 

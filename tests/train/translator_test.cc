@@ -77,8 +77,8 @@ struct Job {
         trg.data<int64_t>()[at] = i == 0 ? kBegin : i <= into.size() ? into[i - 1] : kEnd;
       }
     }
-    return {{"src", src}, {"src_pos", places}, {"mask", mask}, {"trg", trg},
-            {"trg_pos", places}, {"next", next}, {"weights", weights}};
+    return {{"src", src},        {"src_pos", places}, {"mask", mask},      {"trg", trg},
+            {"trg_pos", places}, {"next", next},      {"weights", weights}};
   }
 };
 
@@ -135,8 +135,9 @@ TEST(Translator, LearnsToTranslateAndBeamsAreNotWorse) {
   job.exe.run(job.startup, job.scope);
   float loss = 0;
   for (uint64_t step = 0; step < 300; ++step)
-    loss = job.exe.run(job.main, job.scope, Job::feeds(1000 + 64 * step, 64),
-                       {job.net.token_loss.name()})[0]
+    loss = job.exe
+               .run(job.main, job.scope, Job::feeds(1000 + 64 * step, 64),
+                    {job.net.token_loss.name()})[0]
                .item<float>();
   EXPECT_LT(loss, 0.1f);
   std::vector<std::vector<int32_t>> sentences;
@@ -145,8 +146,7 @@ TEST(Translator, LearnsToTranslateAndBeamsAreNotWorse) {
   int right[2] = {0, 0};
   double scores[2] = {0, 0};
   for (const int which : {0, 1}) {
-    const auto out =
-        translator.translate(sentences, {.beams = which == 0 ? 1 : 3, .batch = 25});
+    const auto out = translator.translate(sentences, {.beams = which == 0 ? 1 : 3, .batch = 25});
     ASSERT_EQ(out.size(), sentences.size());
     for (size_t i = 0; i < out.size(); ++i) {
       right[which] += out[i].words == translated(sentences[i]);
@@ -165,8 +165,9 @@ TEST(Translator, RefusesWhatCannotBeTranslated) {
   Job job;
   job.exe.run(job.startup, job.scope);
   Translator translator(job.options, job.scope, kMarks);
-  expect_error(Error::Kind::kInvalidArgument, {"sentence 1 is empty"},
-               [&] { translator.translate({{3}, {}}, {}); });
+  expect_error(Error::Kind::kInvalidArgument, {"sentence 1 is empty"}, [&] {
+    translator.translate({{3}, {}}, {});
+  });
   expect_error(Error::Kind::kInvalidArgument, {"beams is 0"},
                [&] { translator.translate({{3}}, {.beams = 0}); });
   EXPECT_TRUE(translator.translate({}, {}).empty());
