@@ -56,7 +56,8 @@ void BeamSearch::advance(std::span<const float> probabilities, std::span<const i
     lasts.push_back(c.word);
   }
   live_ = std::move(next);
-  done_ = static_cast<int>(finished_.size()) >= beams_ || live_.empty();
+  done_ = live_.empty() || (static_cast<int>(finished_.size()) >= beams_ &&
+                            (beams_ == 1 || normalized(best()) >= normalized(live_.front())));
   if (live_.empty()) return;
   for (size_t i = 0; i < parents_.size(); ++i) {
     parents_[i] = parents[std::min(i, parents.size() - 1)];

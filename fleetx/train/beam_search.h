@@ -20,8 +20,9 @@ class BeamSearch {
   // One word more. probabilities and words: for each beam its `choices` likeliest next words, in
   // falling order. At least 2 * beams choices, or all words, leave no candidate out.
   void advance(std::span<const float> probabilities, std::span<const int64_t> words, int choices);
-  // A search is done when as many translations are finished as there are beams. stop() finishes
-  // those that are under way, as they are.
+  // A search is done when as many translations are finished as there are beams and the best of them
+  // beats the one that is under way, if it ended now. One beam: when its likeliest word is the end.
+  // stop() ends the search; where nothing is finished, what is under way counts as it is.
   bool done() const { return done_; }
   void stop();
 

@@ -121,10 +121,16 @@ class Transformer(Parameters):
         if not os.path.exists(vocab):
             source, target = _pair_of(folder, "train")
             partial = f".{os.getpid()}"  # all workers may come here; all learn the same
-            files = [source] if target is None else [source, target]
+            files = [source, target]
+            if target is None:  # pieces are of words, and a tab is no space
+                files = [vocab + partial + ".lines"]
+                with open(source, "rb") as pairs, open(files[0], "wb") as lines:
+                    lines.write(pairs.read().replace(b"\t", b"\n"))
             # Every merge makes one token at most; the characters themselves need room, too.
-            learn_bpe(files, codes + partial, vocab + partial, merges=merges or max(1, self.vocab_size * 3 // 4),
+            learn_bpe(files, codes + partial, vocab + partial, merges=self.vocab_size * 3 // 4 if merges is None else merges,
                       bad_lines=bad_lines)
+            if target is None:
+                os.remove(files[0])
             os.replace(codes + partial, codes)
             os.replace(vocab + partial, vocab)
         return BPETokenizer(codes, vocab)

@@ -18,11 +18,11 @@ def folder(tmp_path):
     """Words, and what they are in another alphabet."""
     chance = random.Random(3)
     lines = []
-    for _ in range(1200):
+    for _ in range(4100):
         word = "".join(chance.choice("abcdef") for _ in range(chance.randint(2, 7)))
         lines.append(f"{word}\t{''.join(LETTERS[letter] for letter in word)}")
-    (tmp_path / "train.tsv").write_text("\n".join(lines[:1100]) + "\n")
-    (tmp_path / "val.tsv").write_text("\n".join(lines[1100:]) + "\n")
+    (tmp_path / "train.tsv").write_text("\n".join(lines[:4000]) + "\n")
+    (tmp_path / "val.tsv").write_text("\n".join(lines[4000:]) + "\n")
     return tmp_path
 
 
@@ -39,14 +39,14 @@ def test_it_learns_to_translate(folder, tmp_path):
     paddle.optimizer.Adam(learning_rate=4e-3).minimize(model.loss, model.startup_prog)
     trainer = X.MultiGPUTrainer()
     before = trainer.val(model, model.get_val_dataloader(folder))
-    for _ in range(32):
+    for _ in range(8):
         for feed in loader:
             trainer.exe.run(model.main_prog, feed=feed, fetch_list=[])
     after = trainer.val(model, model.get_val_dataloader(folder))
     assert before["perplexity"] > 20 and after["perplexity"] < 1.3 and after["token_acc"] > 0.95
     assert after["perplexity"] == pytest.approx(math.exp(after["token_loss"]))
     greedy, beams = (model.bleu(folder, beams=n, unit="char") for n in (1, 4))
-    assert greedy > 90 and beams >= greedy - 0.5
+    assert greedy > 90 and beams > 90
     assert model.translate("abba") == "1221"
     assert model.translate(["fed", "abba"], beams=2) == ["654", "1221"]
 
@@ -83,7 +83,7 @@ def test_two_files_are_read(folder):
         for side, name in enumerate(("src", "trg")):
             (folder / f"{part}.{name}").write_text("".join(pair[side] + "\n" for pair in pairs))
         os.remove(folder / f"{part}.tsv")
-    assert tiny().get_train_dataloader(folder, merges=1).samples == 1100
+    assert tiny().get_train_dataloader(folder, merges=1).samples == 4000
 
 
 def test_bad_input_is_named(folder):
