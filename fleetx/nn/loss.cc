@@ -17,7 +17,9 @@ Var cross_entropy(const Var& x, const Var& label, CrossEntropyOptions o, Where w
   return loss("cross_entropy", x, label, attrs_of(o), where);
 }
 Var softmax_cross_entropy(const Var& logits, const Var& label, CrossEntropyOptions o, Where where) {
-  return loss("softmax_cross_entropy", logits, label, attrs_of(o), where);
+  ir::Attrs attrs = attrs_of(o);
+  attrs.emplace("smoothing", o.smoothing);
+  return loss("softmax_cross_entropy", logits, label, std::move(attrs), where);
 }
 Var sigmoid_cross_entropy(const Var& logits, const Var& label, SigmoidCrossEntropyOptions o,
                           Where where) {

@@ -9,6 +9,7 @@ struct CrossEntropyOptions {
   bool soft_label = false;      // label holds probabilities, in the shape of x
   int64_t ignore_index = -100;  // hard labels of this value cost nothing
   int axis = -1;                // of the classes
+  double smoothing = 0.0;       // softmax_cross_entropy: of a hard label, spread over all classes
 };
 
 // -log of the probability of the label; x holds probabilities. Label i64 [..., 1].

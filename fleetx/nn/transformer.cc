@@ -32,7 +32,7 @@ Var attend(const Var& q, const Var& k, const Var& v, const AttentionOptions& o, 
   const double scale = 1.0 / std::sqrt(static_cast<double>(d));
   if (o.dropout == 0)
     return call(q, "attention", {{"q", q}, {"k", k}, {"v", v}, {"mask", o.mask}},
-                {{"heads", o.heads}, {"scale", scale}}, where);
+                {{"heads", o.heads}, {"scale", scale}, {"causal", o.causal}}, where);
   Var scores = matmul(split_heads(q, o.heads, d), split_heads(k, o.heads, d),
                       {.transpose_y = true, .alpha = scale});
   if (o.mask.defined()) scores = add(scores, o.mask);
@@ -41,11 +41,56 @@ Var attend(const Var& q, const Var& k, const Var& v, const AttentionOptions& o, 
   return reshape(context, {0, 0, hidden});
 }
 
+void check_sequence(const Layer& layer, const Var& x, int64_t intermediate) {
+  layer.check(x.shape().rank() == 3 && x.shape()[2] > 0, "x must be [batch,length,hidden], got '",
+              x.name(), "' of ", x.type());
+  layer.check(intermediate > 0, "intermediate must be positive, got ", intermediate);
+}
+
+// residual(x, suffix of its norm, part): one part of a layer with its residual connection.
+template <class Options>
+auto residual_of(const Layer& layer, const Options& o) {
+  const auto norm = [&](const Var& v, const char* suffix) {
+    return layer_norm(v,
+                      {.begin_norm_axis = 2, .epsilon = o.epsilon, .name = layer.name() + suffix});
+  };
+  return [&, norm](const Var& in, const char* norm_name, const auto& part) {
+    const Var out = dropout(part(o.pre_norm ? norm(in, norm_name) : in), {.p = o.dropout});
+    const Var sum = add(in, out);
+    return o.pre_norm ? sum : norm(sum, norm_name);
+  };
+}
+
+template <class Options>
+Var feed_forward(const Var& x, const Layer& layer, const Options& o) {
+  const Var wide = project(x, o.intermediate, layer.name() + "_ffn_0", o.init, o.act);
+  return project(wide, x.shape()[2], layer.name() + "_ffn_1", o.init);
+}
+
 }  // namespace
+
+KeyValue attention_keys(const Var& key, const Var& value, AttentionOptions o, Where where) {
+  const Layer layer(key.builder(), o.name, "multi_head_attention", where);
+  layer.check(key.shape().rank() == 3 && key.shape()[2] > 0,
+              "key must be [batch,length,hidden], got '", key.name(), "' of ", key.type());
+  const int64_t hidden = key.shape()[2];
+  return {project(key, hidden, layer.name() + "_key", o.init),
+          project(value, hidden, layer.name() + "_value", o.init)};
+}
+
+Var attention_to(const Var& query, const KeyValue& keys, AttentionOptions o, Where where) {
+  const Layer layer(query.builder(), o.name, "multi_head_attention", where);
+  layer.check(!o.causal || o.dropout == 0, "causal attention has no dropout of its weights");
+  const int64_t hidden = query.shape()[2];
+  const Var q = project(query, hidden, layer.name() + "_query", o.init);
+  return project(attend(q, keys.key, keys.value, o, where), hidden, layer.name() + "_output",
+                 o.init);
+}
 
 Var multi_head_attention(const Var& query, const Var& key, const Var& value, AttentionOptions o,
                          Where where) {
   const Layer layer(query.builder(), o.name, "multi_head_attention", where);
+  layer.check(!o.causal || o.dropout == 0, "causal attention has no dropout of its weights");
   layer.check(query.shape().rank() == 3 && query.shape()[2] > 0,
               "query must be [batch,length,hidden], got '", query.name(), "' of ", query.type());
   const int64_t hidden = query.shape()[2];
@@ -60,19 +105,8 @@ Var multi_head_attention(const Var& query, const Var& key, const Var& value, Att
 
 Var encoder_layer(const Var& x, EncoderLayerOptions o, Where where) {
   const Layer layer(x.builder(), o.name, "encoder_layer", where);
-  layer.check(x.shape().rank() == 3 && x.shape()[2] > 0, "x must be [batch,length,hidden], got '",
-              x.name(), "' of ", x.type());
-  layer.check(o.intermediate > 0, "intermediate must be positive, got ", o.intermediate);
-  const auto norm = [&](const Var& v, const char* suffix) {
-    return layer_norm(v,
-                      {.begin_norm_axis = 2, .epsilon = o.epsilon, .name = layer.name() + suffix});
-  };
-  // One part with its residual connection.
-  const auto residual = [&](const Var& in, const char* norm_name, const auto& part) {
-    const Var out = dropout(part(o.pre_norm ? norm(in, norm_name) : in), {.p = o.dropout});
-    const Var sum = add(in, out);
-    return o.pre_norm ? sum : norm(sum, norm_name);
-  };
+  check_sequence(layer, x, o.intermediate);
+  const auto residual = residual_of(layer, o);
   const Var attended = residual(x, "_norm_0", [&](const Var& in) {
     return multi_head_attention(in, in, in,
                                 {.heads = o.heads,
@@ -81,10 +115,49 @@ Var encoder_layer(const Var& x, EncoderLayerOptions o, Where where) {
                                  .init = o.init,
                                  .name = layer.name() + "_attention"});
   });
-  return residual(attended, "_norm_1", [&](const Var& in) {
-    const Var wide = project(in, o.intermediate, layer.name() + "_ffn_0", o.init, o.act);
-    return project(wide, x.shape()[2], layer.name() + "_ffn_1", o.init);
+  return residual(attended, "_norm_1", [&](const Var& in) { return feed_forward(in, layer, o); });
+}
+
+KeyValue decoder_memory(const Var& encoded, const DecoderLayerOptions& o, Where where) {
+  const Layer layer(encoded.builder(), o.name, "decoder_layer", where);
+  return attention_keys(encoded, encoded,
+                        {.heads = o.heads, .init = o.init, .name = layer.name() + "_memory"},
+                        where);
+}
+
+DecoderLayer decoder_layer(const Var& x, const KeyValue& memory, DecoderLayerOptions o,
+                           Where where) {
+  const Layer layer(x.builder(), o.name, "decoder_layer", where);
+  check_sequence(layer, x, o.intermediate);
+  const int64_t length = x.shape()[1], hidden = x.shape()[2];
+  const bool has_past = o.past.key.defined();
+  layer.check(!has_past || length > 0, "with a past, the length of x must be known, got ",
+              x.type());
+  const auto residual = residual_of(layer, o);
+  DecoderLayer result;
+  const auto look_back = [&](const Var& in) {
+    AttentionOptions self{.heads = o.heads, .init = o.init, .name = layer.name() + "_attention"};
+    if (!has_past) {
+      self.causal = true;
+      return multi_head_attention(in, in, in, self, where);
+    }
+    const auto alone = [&](const Var& v) { return reshape(v, {-1, 1, hidden}); };
+    const KeyValue own = attention_keys(in, in, self, where);
+    result.present = {alone(own.key), alone(own.value)};
+    const KeyValue all = {concat({o.past.key, result.present.key}, 1),
+                          concat({o.past.value, result.present.value}, 1)};
+    self.mask = o.past_mask;
+    return reshape(attention_to(alone(in), all, self, where), {-1, length, hidden});
+  };
+  const Var told = residual(x, "_norm_0", look_back);
+  const Var seen = residual(told, "_norm_1", [&](const Var& in) {
+    return attention_to(
+        in, memory,
+        {.heads = o.heads, .mask = o.memory_mask, .init = o.init, .name = layer.name() + "_memory"},
+        where);
   });
+  result.out = residual(seen, "_norm_2", [&](const Var& in) { return feed_forward(in, layer, o); });
+  return result;
 }
 
 }  // namespace fleetx::nn

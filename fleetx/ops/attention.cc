@@ -1,7 +1,8 @@
 // attention: scaled dot-product attention of several heads.
 //   q [B, Q, heads * d], k [B, K, heads * d], v [B, K, heads * e] -> out [B, Q, heads * e]
 //   for each example and head:  P = softmax(scale * q * k^T + mask),  out = P * v
-// mask broadcasts to [B, heads, Q, K]; its last dimension is K.
+// mask broadcasts to [B, heads, Q, K]; its last dimension is K. causal: query i sees the keys up to
+// i + K - Q only, so the last query sees all.
 // q, k, v and out have one dtype: f32, bf16 or f16; mask is f32 or of that dtype.
 // With dP = dout * v^T:  dS = P * (dP - sum over keys of P * dP),  dv = P^T * dout,
 //   dq = scale * dS * k,  dk = scale * dS^T * q,  dmask = dS summed to the shape of mask.
@@ -47,6 +48,8 @@ void check(const ir::Infer& c) {
   c.check(v[0] == k[0] && v[1] == k[1], c.show("k"), ", ", c.show("v"),
           "; must have one batch and one length");
   c.check(k[1] > 0, c.show("k"), "; needs at least one key");
+  c.check(!c.attr<bool>("causal") || k[1] >= q[1], c.show("q"), ", ", c.show("k"),
+          "; causal attention needs a key for every query");
   if (!c.has("mask")) return;
   const Shape &mask = c.in("mask").shape, scores = sizes(c).scores();
   const DType dtype = c.in("mask").dtype;
@@ -112,11 +115,17 @@ struct Mask {
   }
 };
 
-// s = softmax(s + mask) in each row.
-void masked_softmax(float* s, int64_t rows, int64_t n, const float* mask, int64_t mask_stride) {
+// s = softmax(s + mask) in each row of `keys`; row i sees the first n = first + i * growth
+// of them, the others get 0.
+struct Visible {
+  int64_t first, growth;
+};
+void masked_softmax(float* s, int64_t rows, int64_t keys, Visible visible, const float* mask,
+                    int64_t mask_stride) {
   vectorized([=] {
     for (int64_t row = 0; row < rows; ++row) {
-      float* x = s + row * n;
+      float* x = s + row * keys;
+      const int64_t n = visible.first + row * visible.growth;
       const float* m = mask + (mask ? row * mask_stride : 0);
       if (mask)
         for (int64_t j = 0; j < n; ++j) x[j] += m[j];
@@ -130,6 +139,7 @@ void masked_softmax(float* s, int64_t rows, int64_t n, const float* mask, int64_
       }
       const float inverse = 1.0f / sum;
       for (int64_t j = 0; j < n; ++j) x[j] *= inverse;
+      for (int64_t j = n; j < keys; ++j) x[j] = 0;
     }
   });
 }
@@ -164,6 +174,7 @@ class AttentionKernel : public kernel::Kernel {
   AttentionKernel(kernel::Prepare& p, int buffers)
       : s_(sizes(p)),
         scale_(p.attr<float>("scale")),
+        causal_(p.attr<bool>("causal")),
         rows_(std::clamp<int64_t>(kScores / s_.keys, 1, s_.queries)),
         parts_(parts_for(s_.batch * s_.heads, 1)),
         q_(p.input("q")),
@@ -210,11 +221,15 @@ class AttentionKernel : public kernel::Kernel {
          .stride_a = s_.q_row(),
          .stride_b = s_.q_row()}
         .run(r.in<float>(q_) + q_offset(b), r.in<float>(k_) + k_offset(b), out);
-    masked_softmax(out, b.rows, s_.keys, mask_.row(r, b.example, b.head, b.first), mask_.stride[2]);
+    const Visible visible =
+        causal_ ? Visible{s_.keys - s_.queries + b.first + 1, 1} : Visible{s_.keys, 0};
+    masked_softmax(out, b.rows, s_.keys, visible, mask_.row(r, b.example, b.head, b.first),
+                   mask_.stride[2]);
   }
 
   Sizes s_;
   float scale_;
+  bool causal_;
   int64_t rows_;  // queries of a block
   int parts_;
   kernel::Slot q_, k_, v_;
@@ -345,6 +360,7 @@ FLEETX_OP(attention)
     .output("out")
     .attr("heads", 1)
     .attr("scale", 1.0)
+    .attr("causal", false)
     .infer(infer)
     .grad(grad)
     .cost(cost)
@@ -362,6 +378,7 @@ FLEETX_OP(attention_grad)
     .output("dscores", ir::Arity::kOptional)
     .attr("heads", 1)
     .attr("scale", 1.0)
+    .attr("causal", false)
     .infer(infer_grad)
     .cost(cost_grad)
     .kernel(make<AttentionGrad>);

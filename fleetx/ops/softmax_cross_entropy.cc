@@ -1,6 +1,8 @@
 // softmax_cross_entropy: the loss of logits x over the classes on one axis, with s = softmax(x):
 //   hard labels  out = -log s[label], 0 where the label is ignore_index;  dx = (s - onehot) * dout
 //   soft labels  out = -sum(label * log s);                dx = (s * sum(label) - label) * dout
+// Hard labels may be smoothed: the label counts 1 - smoothing, and smoothing is spread evenly over
+// all n classes (Szegedy et al. 2016); dx = (s - (1 - smoothing) * onehot - smoothing / n) * dout.
 // out has the shape of x with 1 on the axis; the output softmax is kept for backward. For shapes of
 // labels see labels.h. The log is taken of the sum of exponentials, never of s, so a loss is not
 // infinite.
@@ -19,6 +21,10 @@ constexpr int64_t kTile = 64;
 
 void infer(ir::Infer& c) {
   ops::check_labels(c, "x");
+  const auto smoothing = c.attr<double>("smoothing");
+  c.check(smoothing >= 0 && smoothing < 1, "smoothing is ", smoothing, "; must be in [0, 1)");
+  c.check(smoothing == 0 || !c.attr<bool>("soft_label"),
+          "smoothing is for hard labels; soft ones are as they are given");
   c.out("out") = {DType::kF32, ops::one_per_position(c, "x")};
   c.out("softmax") = c.in("x");
 }
@@ -47,6 +53,7 @@ struct Tile {
   const float* x;
   float* softmax;
   const float* soft;  // labels in the layout of x, or null
+  bool spread;        // every class is a label, too
   int64_t classes, stride, width;
 };
 
@@ -54,7 +61,7 @@ struct Tile {
 struct Sums {
   float max[kTile];
   double exp[kTile];   // sum of e^(x - max)
-  double dot[kTile];   // sum of label * (x - max)
+  double dot[kTile];   // sum of label * (x - max); of x - max where the label is spread
   double mass[kTile];  // sum of label
 };
 
@@ -71,6 +78,9 @@ void softmax_row(const Tile t, Sums* sums) {
       dot += static_cast<double>(t.soft[c] * (x[c] - max));
       mass += static_cast<double>(t.soft[c]);
     }
+  } else if (t.spread) {
+#pragma omp simd reduction(+ : dot)
+    for (int64_t c = 0; c < t.classes; ++c) dot += static_cast<double>(x[c] - max);
   }
   double total = 0;
   for (int64_t begin = 0; begin < t.classes; begin += 1024) {
@@ -112,6 +122,11 @@ void softmax_tile(const Tile t, Sums* sums) {
       sums->mass[k] += static_cast<double>(label[k]);
     }
   }
+  for (int64_t c = 0; t.spread && c < t.classes; ++c) {
+    const float* x = t.x + c * t.stride;
+#pragma GCC ivdep
+    for (int64_t k = 0; k < n; ++k) sums->dot[k] += static_cast<double>(x[k] - sums->max[k]);
+  }
   for (int64_t c = 0; c < t.classes; ++c) {
     const float* x = t.x + c * t.stride;
     float* out = t.softmax + c * t.stride;
@@ -147,6 +162,7 @@ class Forward final : public kernel::Kernel {
   explicit Forward(kernel::Prepare& p)
       : axis_(ops::class_axis(p, "x")),
         labels_(p, "x"),
+        smoothing_(p.attr<double>("smoothing")),
         x_(p.input("x")),
         out_(p.output("out")),
         softmax_(p.output("softmax")) {}
@@ -165,8 +181,13 @@ class Forward final : public kernel::Kernel {
         picked[k] = label == labels_.ignored() ? 0 : x[base + label * axis_.inner + k];
       }
       Sums sums;
-      const Tile tile{x + base,      softmax + base, soft ? soft + base : nullptr,
-                      axis_.classes, axis_.inner,    width};
+      const Tile tile{.x = x + base,
+                      .softmax = softmax + base,
+                      .soft = soft ? soft + base : nullptr,
+                      .spread = smoothing_ > 0,
+                      .classes = axis_.classes,
+                      .stride = axis_.inner,
+                      .width = width};
       vectorized([tile, s = &sums] {
         if (tile.stride == 1)
           softmax_row(tile, s);
@@ -179,7 +200,9 @@ class Forward final : public kernel::Kernel {
         if (soft)
           loss = sums.mass[k] * log_sum - sums.dot[k];
         else if (labels[position + k] != labels_.ignored())
-          loss = log_sum - static_cast<double>(picked[k] - sums.max[k]);
+          loss =
+              log_sum - (1 - smoothing_) * static_cast<double>(picked[k] - sums.max[k]) -
+              (smoothing_ > 0 ? smoothing_ * sums.dot[k] / static_cast<double>(axis_.classes) : 0);
         out[position + k] = static_cast<float>(loss);
       }
     });
@@ -188,6 +211,7 @@ class Forward final : public kernel::Kernel {
  private:
   ops::ClassAxis axis_;
   ops::Labels labels_;
+  double smoothing_;
   kernel::Slot x_, out_, softmax_;
 };
 
@@ -198,6 +222,7 @@ class Backward final : public kernel::Kernel {
   explicit Backward(kernel::Prepare& p)
       : axis_(ops::class_axis(p, "softmax")),
         labels_(p, "softmax"),
+        smoothing_(p.attr<float>("smoothing")),
         softmax_(p.input("softmax")),
         dout_(p.input("dout")),
         dx_(p.output("dx")) {}
@@ -219,16 +244,19 @@ class Backward final : public kernel::Kernel {
           weight[k] = 0;
       }
       vectorized([from = softmax + base, label = soft ? soft + base : nullptr, to = dx + base,
-                  w = weight, d = dout + position, width, a = axis_] {
-        if (a.inner == 1) return gradient(from, label, One{w[0]}, One{d[0]}, to, a.classes);
+                  w = weight, d = dout + position, width, a = axis_,
+                  share = smoothing_ / static_cast<float>(axis_.classes)] {
+        if (a.inner == 1) return gradient(from, label, share, One{w[0]}, One{d[0]}, to, a.classes);
         for (int64_t c = 0; c < a.classes; ++c) {
           const int64_t at = c * a.inner;
-          gradient(from + at, label ? label + at : nullptr, Many{w}, Many{d}, to + at, width);
+          gradient(from + at, label ? label + at : nullptr, share, Many{w}, Many{d}, to + at,
+                   width);
         }
       });
       for (int64_t k = 0; !soft && k < width; ++k) {
         const int64_t label = labels[position + k];
-        if (label != labels_.ignored()) dx[base + label * axis_.inner + k] -= weight[k];
+        if (label != labels_.ignored())
+          dx[base + label * axis_.inner + k] -= (1 - smoothing_) * weight[k];
       }
     });
   }
@@ -251,19 +279,20 @@ class Backward final : public kernel::Kernel {
   };
 
   template <class Factor>
-  static void gradient(const float* from, const float* label, Factor w, Factor d, float* to,
-                       int64_t n) {
+  static void gradient(const float* from, const float* label, float share, Factor w, Factor d,
+                       float* to, int64_t n) {
     if (label) {
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) to[i] = w[i] * from[i] - d[i] * label[i];
     } else {
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) to[i] = w[i] * from[i];
+      for (int64_t i = 0; i < n; ++i) to[i] = w[i] * (from[i] - share);
     }
   }
 
   ops::ClassAxis axis_;
   ops::Labels labels_;
+  float smoothing_;
   kernel::Slot softmax_, dout_, dx_;
 };
 
@@ -272,6 +301,7 @@ const ir::RegisterOp register_softmax_cross_entropy = ops::class_loss("softmax_c
                                                           .input("label")
                                                           .output("out")
                                                           .output("softmax")
+                                                          .attr("smoothing", 0.0)
                                                           .infer(infer)
                                                           .grad(grad)
                                                           .cost(cost)
@@ -284,6 +314,7 @@ const ir::RegisterOp register_softmax_cross_entropy_grad =
         .input("label")
         .input("dout")
         .output("dx")
+        .attr("smoothing", 0.0)
         .infer(infer_grad)
         .kernel<Backward>()
         .in_place("dx", "softmax");

@@ -1,11 +1,16 @@
-// The models of fleetx/models, and curves of their training.
+// The models of fleetx/models, translations by one of them, and curves of their training.
 #include <pybind11/stl.h>
 
 #include "bindings/builder.h"
+#include "bindings/gil.h"
+#include "bindings/interrupt.h"
 #include "fleetx/models/bert.h"
 #include "fleetx/models/resnet.h"
+#include "fleetx/models/transformer.h"
 #include "fleetx/models/vgg.h"
+#include "fleetx/train/bleu.h"
 #include "fleetx/train/plot.h"
+#include "fleetx/train/translator.h"
 
 namespace fleetx::python {
 namespace {
@@ -29,9 +34,72 @@ void plot_curves(const std::string& path, const py::list& panels) {
   train::plot_png(path, out);
 }
 
+models::TransformerOptions transformer_options(const py::dict& from) {
+  return {.source_vocabulary = from["source_vocabulary"].cast<int64_t>(),
+          .target_vocabulary = from["target_vocabulary"].cast<int64_t>(),
+          .shared_words = from["shared_words"].cast<bool>(),
+          .hidden = from["hidden"].cast<int64_t>(),
+          .layers = from["layers"].cast<int>(),
+          .heads = from["heads"].cast<int64_t>(),
+          .intermediate = from["intermediate"].cast<int64_t>(),
+          .dropout = from["dropout"].cast<double>(),
+          .label_smoothing = from["label_smoothing"].cast<double>()};
+}
+
+py::dict transformer(PyBuilder& b, const ir::Names& inputs, const py::dict& options,
+                     const std::string& file, int line) {
+  const PyBuilder::At at(b, file, line);
+  const std::vector<ir::Var> in = b.vars(inputs);
+  const models::TransformerTraining net = models::transformer(
+      {.words = in.at(0), .places = in.at(1), .mask = in.at(2)},
+      {.words = in.at(3), .places = in.at(4), .next = in.at(5), .weights = in.at(6)},
+      transformer_options(options));
+  return py::dict(py::arg("loss") = net.loss.name(), py::arg("token_loss") = net.token_loss.name(),
+                  py::arg("logits") = net.logits.name(), py::arg("checkpoints") = net.checkpoints);
+}
+
+void bind_translation(py::module_& m) {
+  m.def("transformer", &transformer, py::arg("builder"), py::arg("inputs"), py::arg("options"),
+        py::arg("file"), py::arg("line"));
+  py::class_<train::Translator>(m, "Translator")
+      .def(py::init([](const py::dict& options, runtime::Scope& scope, int32_t source_end,
+                       int32_t target_begin, int32_t target_end) {
+             return std::make_unique<train::Translator>(
+                 transformer_options(options), scope,
+                 train::Translator::Marks{source_end, target_begin, target_end});
+           }),
+           py::arg("options"), py::arg("scope"), py::kw_only(), py::arg("source_end"),
+           py::arg("target_begin"), py::arg("target_end"), py::keep_alive<1, 3>())
+      .def(
+          "translate",
+          [](train::Translator& t, const std::vector<std::vector<int32_t>>& sentences, int beams,
+             double length_penalty, int64_t max_length, int64_t batch) {
+            std::vector<train::Translation> found;
+            {
+              const Interruptible guard;
+              const GilReleased release;
+              found = t.translate(sentences, {.beams = beams,
+                                              .length_penalty = length_penalty,
+                                              .max_length = max_length,
+                                              .batch = batch});
+            }
+            py::list out;
+            for (const train::Translation& one : found)
+              out.append(py::make_tuple(one.words, one.score));
+            return out;
+          },
+          py::arg("sentences"), py::kw_only(), py::arg("beams"), py::arg("length_penalty"),
+          py::arg("max_length"), py::arg("batch"));
+  m.def("bleu", [](const std::vector<train::Sentence>& candidates,
+                   const std::vector<train::Sentence>& references) {
+    return train::bleu(candidates, references).score;
+  });
+}
+
 }  // namespace
 
 void bind_models(py::module_& m) {
+  bind_translation(m);
   m.def("resnet", [](PyBuilder& b, const std::string& image, int depth, int64_t classes,
                      int64_t width, const std::string& name, const std::string& file, int line) {
     const PyBuilder::At at(b, file, line);

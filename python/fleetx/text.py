@@ -81,6 +81,15 @@ def learn_wordpiece(files: Union[Path, Sequence[Path]], vocab: Path, size: int =
                                   bad_lines=bad_lines)
 
 
+def bleu(translations: Sequence[str], references: Sequence[str], unit: str = "word") -> float:
+    """BLEU of a corpus, 0 to 100: runs of up to four words (separated by spaces) that are also in the reference, with a
+    penalty for short translations. unit="char": of characters, for names and languages without spaces."""
+    if unit not in ("word", "char"):
+        raise native.InvalidArgumentError(f"unit is {unit!r}; known: word, char")
+    split = str.split if unit == "word" else list
+    return native.bleu([split(line) for line in translations], [split(line) for line in references])
+
+
 def learn_bpe(files: Union[Path, Sequence[Path]], codes: Path, vocab: Path, merges: int = 32000, min_count: int = 2,
               bad_lines: str = "stop") -> int:
     """Writes the files of `subword-nmt learn-bpe` and `get-vocab` for these texts; returns the number of merges."""

@@ -8,6 +8,7 @@
 #include "fleetx/models/lenet.h"
 #include "fleetx/models/mlp.h"
 #include "fleetx/models/resnet.h"
+#include "fleetx/models/transformer.h"
 #include "fleetx/models/vgg.h"
 #include "fleetx/models/wide_deep.h"
 
@@ -245,6 +246,45 @@ TEST(Names, OfTheFirstModelArePlain) {
     kNamed.at(kind)(net, "");
     for (const std::string& name : names) EXPECT_TRUE(net.saved().contains(name)) << name;
   }
+}
+
+TransformerTraining build_transformer(Net& net, TransformerOptions o) {
+  const auto data = [&](const std::string& name, DType dtype, Shape shape) {
+    return net.b.data(name, dtype, shape);
+  };
+  return transformer({.words = data("src", i64, {-1, -1}),
+                      .places = data("src_pos", i64, {-1, -1}),
+                      .mask = data("mask", f32, {-1, 1, 1, -1})},
+                     {.words = data("trg", i64, {-1, -1}),
+                      .places = data("trg_pos", i64, {-1, -1}),
+                      .next = data("next", i64, {-1, -1, 1}),
+                      .weights = data("weights", f32, {-1, -1, 1})},
+                     o);
+}
+
+TEST(Transformer, BaseAndBigHaveTheSizesOfTheOriginal) {
+  Net base;
+  const TransformerTraining t = build_transformer(base, {.dropout = 0.1});
+  // 44.1 million in the layers and two norms and a shared embedding.
+  EXPECT_EQ(base.size().values, 44'140'544 + 32000 * 512);
+  EXPECT_EQ(t.loss.shape(), Shape{1});
+  EXPECT_EQ(t.logits.shape(), (Shape{-1, -1, 32000}));
+  base.expect_checkpoints(t.checkpoints, 12);
+  Net big;
+  build_transformer(big, {.hidden = 1024, .heads = 16, .intermediate = 4096});
+  EXPECT_EQ(big.size().values, 176'361'472 + 32000 * 1024);
+}
+
+TEST(Transformer, WordsAreSharedOrNot) {
+  Net net;
+  TransformerOptions o{.source_vocabulary = 50, .target_vocabulary = 60};
+  EXPECT_THROW(build_transformer(net, o), Error);
+  Net other;
+  o.shared_words = false;
+  o.layers = 1;
+  EXPECT_EQ(build_transformer(other, o).logits.shape(), (Shape{-1, -1, 60}));
+  EXPECT_EQ(other.main.var("source_embedding.w_0").type.shape, (Shape{50, 512}));
+  EXPECT_EQ(other.main.var("target_embedding.w_0").type.shape, (Shape{60, 512}));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace {
 
 struct Sizes {
   int64_t batch, heads, queries, keys, d, e;
+  bool causal = false;
 };
 
 double at(const Tensor& t, int64_t i) { return t.data<float>()[static_cast<size_t>(i)]; }
@@ -38,7 +39,7 @@ Tensors reference(const Sizes& s, double scale, const Tensors& in) {
                      at(in[1], ((b * s.keys + j) * s.heads + h) * s.d + t);
           score *= scale;
           if (in.size() > 3) score += at(in[3], mask_offset(in[3].shape(), {b, h, i, 0}) + j);
-          weights.push_back(std::exp(score));
+          weights.push_back(s.causal && j > i + s.keys - s.queries ? 0 : std::exp(score));
           sum += weights.back();
         }
         for (int64_t t = 0; t < s.e; ++t) {
@@ -60,7 +61,7 @@ OpCase make_case(const std::string& label, const Sizes& s, const Shape& mask = {
                         {"k", random({s.batch, s.keys, s.heads * s.d}, 2)},
                         {"v", random({s.batch, s.keys, s.heads * s.e}, 3)}}};
   if (mask.rank() > 0) out.inputs.emplace_back("mask", random(mask, 4, -2.0f, 2.0f));
-  out.attrs = {{"heads", s.heads}, {"scale", scale}};
+  out.attrs = {{"heads", s.heads}, {"scale", scale}, {"causal", s.causal}};
   out.reference = [=](const Tensors& in) { return reference(s, scale, in); };
   return out;
 }
@@ -77,6 +78,11 @@ const AddCases cases("attention", [](Cases& c) {
   c.add(make_case("head_mask", small, {1, 3, 4, 5}));
   c.add(make_case("matrix_mask", small, {4, 5}));
   c.add(make_case("vector_mask", small, {5}));
+  const Sizes causal{2, 3, 4, 6, 6, 7, true};
+  c.add(make_case("causal", causal));
+  c.add(make_case("causal_mask", causal, {2, 1, 1, 6}));
+  c.add(only_gradients_of(make_case("", causal, {2, 3, 4, 6}), "causal_only_dmask", {"mask"}));
+  c.add(make_case("causal_blocks", {1, 1, 300, 300, 2, 2, true}));
   // More scores than one block holds.
   OpCase blocks = make_case("blocks", {1, 1, 200, 400, 2, 2}, {1, 1, 200, 400});
   blocks.inputs.back().no_grad();  // too many numbers to vary
@@ -86,7 +92,8 @@ const AddCases cases("attention", [](Cases& c) {
   c.add(perf);
 });
 
-std::string error_of(const Shape& q, const Shape& k, const Shape& v, const Shape& mask = {}) {
+std::string error_of(const Shape& q, const Shape& k, const Shape& v, const Shape& mask = {},
+                     bool causal = false) {
   ir::Program main, startup;
   ir::Builder b(main, startup);
   try {
@@ -95,7 +102,7 @@ std::string error_of(const Shape& q, const Shape& k, const Shape& v, const Shape
           {"k", b.data("k", f32, k)},
           {"v", b.data("v", f32, v)},
           {"mask", mask.rank() > 0 ? b.data("mask", f32, mask) : ir::Var()}},
-         {{"heads", 2}});
+         {{"heads", 2}, {"causal", causal}});
   } catch (const Error& e) {
     return e.what();
   }
@@ -108,6 +115,8 @@ TEST(Attention, SaysWhatDoesNotFit) {
   EXPECT_NE(error_of({3, 4, 8}, {3, 5, 6}, {3, 5, 6}).find("one width"), std::string::npos);
   EXPECT_NE(error_of({3, 4, 8}, {3, 5, 8}, {3, 4, 6}).find("one length"), std::string::npos);
   EXPECT_NE(error_of({3, 4, 8}, {3, 5, 8}, {3, 5, 6}, {3, 2, 4, 4}).find("broadcasts"),
+            std::string::npos);
+  EXPECT_NE(error_of({3, 6, 8}, {3, 5, 8}, {3, 5, 6}, {}, true).find("a key for every query"),
             std::string::npos);
 }
 

@@ -14,6 +14,27 @@ const AddCases cases("softmax_cross_entropy", [](Cases& c) {
         const Tensor p = softmax_of(in[0], axis);
         return {entropy_of(p, in[1], axis, ignored), p};
       });
+  // The label counts 1 - smoothing, and smoothing is spread over all classes.
+  for (const Shape& shape : {Shape{6, 5}, Shape{2, 5, 70}}) {
+    const int axis = 1;
+    OpCase smooth{
+        .label = str("smoothing_", shape.rank()),
+        .inputs = {
+            {"x", random(shape, 1, -3.0f, 3.0f)},
+            {"label", random_ints(shape.rank() == 2 ? Shape{6, 1} : Shape{2, 1, 70}, 0, 5)}}};
+    smooth.attrs = {{"smoothing", 0.3}, {"axis", axis}};
+    smooth.reference = [](const Tensors& in) -> Tensors {
+      const Tensor p = softmax_of(in[0], axis), hard = entropy_of(p, in[1], axis);
+      Tensor even(f32, in[0].shape());
+      std::ranges::fill(even.data<float>(), 0.2f);
+      const Tensor spread = entropy_of(p, even, axis);
+      Tensor out(f32, hard.shape());
+      for (size_t i = 0; i < out.data<float>().size(); ++i)
+        out.data<float>()[i] = 0.7f * hard.data<float>()[i] + 0.3f * spread.data<float>()[i];
+      return {out, p};
+    };
+    c.add(smooth);
+  }
   for (OpCase& each : c.list) each.epsilon = 1e-2;
   c.add({.label = "vocabulary",
          .inputs = {{"x", Tensor(f32, {512, 30522})}, {"label", random_ints({512, 1}, 0, 30522)}},
@@ -33,6 +54,19 @@ TEST(SoftmaxCrossEntropy, LargeLogits) {
   EXPECT_FLOAT_EQ(out[0].data<float>()[1], std::log(3.0f));
   EXPECT_FLOAT_EQ(out[1].data<float>()[0], 1.0f);
   EXPECT_EQ(out[1].data<float>()[2], 0.0f);
+}
+
+TEST(SoftmaxCrossEntropy, SmoothingIsBelowOneAndForHardLabels) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {-1, 10}), label = b.data("label", i64, {-1, 1});
+  expect_error(Error::Kind::kInvalidArgument, {"smoothing is 1", "[0, 1)"}, [&] {
+    b.op("softmax_cross_entropy", {{"x", x}, {"label", label}}, {{"smoothing", 1.0}});
+  });
+  expect_error(Error::Kind::kInvalidArgument, {"smoothing is for hard labels"}, [&] {
+    b.op("softmax_cross_entropy", {{"x", x}, {"label", x}},
+         {{"smoothing", 0.1}, {"soft_label", true}});
+  });
 }
 
 TEST(SoftmaxCrossEntropy, NotANumberIsSeen) {

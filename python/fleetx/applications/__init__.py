@@ -4,14 +4,15 @@ from fleetx.applications.ctr import MultiSlotCTR
 from fleetx.applications.deepfm import DeepFM
 from fleetx.applications.model import VGG16, Model, Resnet50
 from fleetx.applications.trainer import CPUDatasetTrainer, CPUTrainer, MultiGPUTrainer
+from fleetx.applications.transformer import Transformer, TransformerBig
 from fleetx.applications.wide_deep import WideDeep
 from fleetx.applications.word2vec import Word2vec
 
-__all__ = ["Resnet50", "VGG16", "Bert", "BertBase", "BertLarge", "MultiSlotCTR", "WideDeep", "DeepFM", "Word2vec", "Model",
+__all__ = ["Resnet50", "VGG16", "Bert", "BertBase", "BertLarge", "Transformer", "TransformerBig", "MultiSlotCTR", "WideDeep", "DeepFM", "Word2vec", "Model",
            "MultiGPUTrainer", "CPUTrainer", "CPUDatasetTrainer"]
 
-_LATER = ("BERT", "BertHuge", "BertGiant", "Transformer", "Resnet50Mlperf")
-_MODELS = "Resnet50, VGG16, Bert, BertBase, BertLarge, MultiSlotCTR, WideDeep, DeepFM and Word2vec"
+_LATER = ("BERT", "BertHuge", "BertGiant", "Resnet50Mlperf")
+_MODELS = "Resnet50, VGG16, Bert, BertBase, BertLarge, Transformer, TransformerBig, MultiSlotCTR, WideDeep, DeepFM and Word2vec"
 
 
 def __getattr__(name):

@@ -38,7 +38,8 @@ class MultiGPUTrainer:
 
     def val(self, model: Model, dataloader: Iterable, target_list: Optional[Sequence[str]] = None,
             use_dali: bool = False) -> Dict[str, float]:
-        """{target: mean over all samples}, and the loss. `target_list`: names in model.target, default all."""
+        """{target: mean over all samples}, and the loss. `target_list`: names in model.target, default all. A model may say
+        what its means are over (samples_of) and what follows from them (summarize)."""
         names = targets_of(model, target_list)
         if id(model) not in self._tests:
             # The model is kept too: its id must stay its own.
@@ -49,16 +50,18 @@ class MultiGPUTrainer:
         sums, count = [0.0] * len(names), 0
         for data in dataloader:
             feed = data[0] if isinstance(data, (list, tuple)) else data
-            samples = len(feed[model.inputs[0].name])
+            samples = model.samples_of(feed) if hasattr(model, "samples_of") else len(feed[model.inputs[0].name])
             values = self.exe.run(program, feed=feed, fetch_list=fetch)
             sums = [s + samples * float(v.mean()) for s, v in zip(sums, values)]
             count += samples
         if count == 0:
             raise native.InvalidArgumentError("the loader gave nothing to validate with")
         result = {name: s / count for name, s in zip(names, sums)}
+        if hasattr(model, "summarize"):
+            result = model.summarize(result)
         for name, value in result.items():
             self.history["validation"].setdefault(name, []).append((self.step, value))
-        print(f"worker_index: {_job.rank()}, validation of {count} samples: " +
+        print(f"worker_index: {_job.rank()}, validation of {count:.0f} samples: " +
               ", ".join(f"{name}: {value:.5f}" for name, value in result.items()), flush=True)
         return result
 
