@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fleetx/predict/samples.h"
+
 namespace fleetx::predict {
 namespace {
 
@@ -10,14 +12,6 @@ using runtime::PlannedProgram;
 using runtime::Step;
 
 bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
-// The type that a step computes in: that of its first floating-point argument.
-DType dtype_of(const PlannedProgram& plan, const Step& step) {
-  for (const auto* values : {&step.inputs, &step.outputs})
-    for (const int v : *values)
-      if (is_float(plan.value(v).desc.dtype)) return plan.value(v).desc.dtype;
-  return DType::kF32;
-}
 
 // A host's time for work that nobody has measured.
 double by_rates(const Machine& m, DType dtype, double flops, double bytes) {
