@@ -8,6 +8,8 @@ namespace fleetx::tools {
 
 void add_show(CLI::App& app);
 void add_plan(CLI::App& app);
+void add_calibrate(CLI::App& app);
+void add_simulate(CLI::App& app);
 void add_make_flowers(CLI::App& app);
 void add_convert(CLI::App& app);
 void add_vocab(CLI::App& app);

@@ -33,6 +33,8 @@ int run(int argc, char** argv) {
   app.footer("`fleetx COMMAND --help` explains a command and shows examples.");
   add_show(app);
   add_plan(app);
+  add_simulate(app);
+  add_calibrate(app);
   add_bench(app);
   add_doctor(app);
   add_ps(app);

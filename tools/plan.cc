@@ -1,158 +1,22 @@
 // fleetx plan: what the planner makes of a program, without running it.
-#include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <iostream>
-#include <map>
-#include <set>
 
-#include "fleetx/base/job_env.h"
 #include "fleetx/base/names.h"
 #include "fleetx/base/threads.h"
-#include "fleetx/runtime/planner.h"
+#include "fleetx/predict/report.h"
 #include "tools/commands.h"
+#include "tools/plan_request.h"
 #include "tools/program_file.h"
-#include "tools/workload.h"
+#include "tools/table.h"
 
 namespace fleetx::tools {
 namespace {
 
-constexpr int64_t kMostRanks = 1 << 20;
-
 struct PlanCommand {
-  std::string file;
-  int64_t batch = 0;
-  int threads = 0;
-  std::vector<std::string> shapes;  // NAME=8,128
-  std::vector<std::string> fetch;
-  std::vector<std::string> skip;
-  std::string mesh;  // dp=64
-  WorkloadStrategies with;
-  int rank = 0;
+  PlanRequest request;
+  std::string machines, timeline;
+  int ranks_per_host = 0;
 };
-
-// "dp=8,mp=2": how many ranks share each kind of work; a job has exactly as many as that makes.
-Mesh parse_mesh(const std::string& text, int rank) {
-  Degrees degrees{.dp = 1};
-  const std::vector<std::pair<std::string, int*>> axes{{"dp", &degrees.dp},
-                                                       {"sharding", &degrees.sharding},
-                                                       {"pp", &degrees.pp},
-                                                       {"mp", &degrees.mp}};
-  std::vector<std::string> known, given;
-  for (const auto& [name, degree] : axes) known.push_back(name);
-  int64_t workers = 1;
-  for (const std::string& part : split_list(text)) {
-    const size_t equals = part.find('=');
-    check_arg(equals != std::string::npos && equals > 0, "--mesh '", part,
-              "': write AXIS=SIZE, dp=64 for example");
-    const std::string name = part.substr(0, equals);
-    const auto axis = std::ranges::find(axes, name, [](const auto& a) { return a.first; });
-    check_arg(axis != axes.end(), "--mesh '", part, "': there is no axis '", name, "'",
-              did_you_mean(name, known), "; the axes are: ", join(known, ", "));
-    check_arg(std::ranges::count(given, name) == 0, "--mesh: the axis '", name, "' is there twice");
-    given.push_back(name);
-    const char* const end = part.data() + part.size();
-    const auto [next, error] = std::from_chars(part.data() + equals + 1, end, *axis->second);
-    check_arg(error == std::errc{} && next == end && *axis->second >= 1, "--mesh '", part,
-              "': the size of an axis is a whole number from 1 on");
-    workers *= *axis->second;
-    check_arg(workers <= kMostRanks, "--mesh ", text, ": a job has at most ", kMostRanks, " ranks");
-  }
-  check_arg(!given.empty(), "--mesh: write AXIS=SIZE, dp=64 for example");
-  check_arg(rank < workers, "--rank ", rank, ": the mesh ", text, " has the ranks 0 to ",
-            workers - 1);
-  return mesh_of(degrees, static_cast<int>(workers), rank);
-}
-
-Mesh job_of(const PlanCommand& c) {
-  check_arg(!c.mesh.empty() || c.rank == 0, "--rank ", c.rank, " needs a --mesh");
-  return c.mesh.empty() ? Mesh() : parse_mesh(c.mesh, c.rank);
-}
-
-std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts) {
-  std::map<std::string, Shape> out;
-  for (const std::string& text : texts) {
-    const size_t equals = text.find('=');
-    check_arg(equals != std::string::npos && equals > 0, "--shape '", text,
-              "': write NAME=8,128, for example");
-    Shape shape;
-    const char* at = text.data() + equals + 1;
-    const char* end = text.data() + text.size();
-    for (bool more = true; more;) {
-      int64_t dim = 0;
-      const auto [next, error] = std::from_chars(at, end, dim);
-      check_arg(error == std::errc{} && dim > 0 && (next == end || *next == ','), "--shape '", text,
-                "': dimensions are positive whole numbers with commas between");
-      shape.push_back(dim);
-      more = next != end;
-      at = next + 1;
-    }
-    out.emplace(text.substr(0, equals), std::move(shape));
-  }
-  return out;
-}
-
-runtime::FeedTypes feeds_of(const ir::Program& program, const PlanCommand& c) {
-  std::map<std::string, Shape> shapes = parse_shapes(c.shapes);
-  runtime::FeedTypes feeds;
-  for (const ir::VarInfo* v : program.vars()) {
-    if (!v->is_data) continue;
-    ir::TensorType type = v->type;
-    if (const auto given = shapes.extract(v->name)) {
-      type.shape = given.mapped();
-    } else if (type.shape.rank() > 0 && type.shape[0] < 0) {
-      check_arg(c.batch > 0, "data '", v->name, "' is ", v->type,
-                ": give the unknown size with --batch N");
-      type.shape[0] = c.batch;
-    }
-    check_arg(type.shape.known(), "data '", v->name, "' is ", v->type,
-              ": give all its sizes with --shape ", v->name, "=...");
-    feeds.emplace_back(v->name, std::move(type));
-  }
-  check_arg(shapes.empty(), "--shape: the program has no data '",
-            shapes.empty() ? "" : shapes.begin()->first, "'");
-  return feeds;
-}
-
-// Results that nobody reads: without one, a program for inference would have nothing to do.
-ir::Names final_outputs(const ir::Program& program) {
-  std::set<std::string> read;
-  for (const ir::Op& op : program.ops())
-    for (const ir::Names& names : op.inputs) read.insert(names.begin(), names.end());
-  ir::Names out;
-  for (const ir::Op& op : program.ops()) {
-    bool used = false;
-    for (const ir::Names& names : op.outputs)
-      for (const std::string& name : names) used |= read.contains(name);
-    if (used || op.role != ir::Role::kForward || op.outputs.empty() || op.outputs[0].empty())
-      continue;
-    out.push_back(op.outputs[0][0]);
-  }
-  return out;
-}
-
-struct Subject {
-  ir::Program program;
-  runtime::FeedTypes feeds;
-  ir::Names fetch;
-};
-
-Subject from_file(const PlanCommand& c) {
-  Subject s;
-  s.program = load_program(c.file);
-  s.feeds = feeds_of(s.program, c);
-  s.fetch = final_outputs(s.program);
-  return s;
-}
-
-Subject from_workload(const PlanCommand& c, const Mesh& mesh) {
-  for (const Mesh::Axis& axis : mesh.axes())
-    check_arg(axis.name == "dp" || axis.size == 1, "--mesh ", c.mesh, ": no strategy splits '",
-              c.file, "' along the axis '", axis.name, "'; use dp");
-  Workload w =
-      describe_workload(c.file, c.batch, mesh.axes().empty() ? mesh_of({}, 1, 0) : mesh, c.with);
-  return {std::move(w.main), std::move(w.feed_types), {w.loss}};
-}
 
 void print_job(const runtime::PlannedProgram& plan) {
   std::cout << "# rank " << plan.mesh.rank() << " of " << plan.mesh.world() << " (";
@@ -162,58 +26,51 @@ void print_job(const runtime::PlannedProgram& plan) {
   std::cout << ")\n";
 }
 
+// What a step takes and needs on these machines.
+void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
+  const predict::Machine machine = predict::Machine::load(c.machines);
+  const predict::Setting setting{.machine = machine,
+                                 .ranks_per_host = c.ranks_per_host,
+                                 .guarded_share = guarded_share(c.request.with)};
+  const predict::Prediction p = predict::predict(made.plan, setting);
+  const int per_host = predict::ranks_per_host(setting, made.mesh);
+  std::cout << predict::report({{"worker", made.mesh.world(), p}}, made.mesh, machine, per_host);
+  if (made.items > 0)
+    std::cout << "\nall workers: " << decimal(made.items * made.mesh.world() / p.seconds, 1) << " "
+              << made.unit << "/s\n";
+  if (!c.timeline.empty()) p.timeline.save(c.timeline);
+}
+
 void plan(const PlanCommand& c) {
-  if (c.threads > 0) set_num_threads(c.threads);
-  const bool built_in = !std::filesystem::exists(c.file) && is_workload(c.file);
-  const Mesh mesh = job_of(c);
-  Subject s = built_in ? from_workload(c, mesh) : from_file(c);
-  if (!c.fetch.empty()) s.fetch = c.fetch;
-  runtime::PlanOptions options;
-  options.skip = {c.skip.begin(), c.skip.end()};
-  options.mesh = mesh;
-  const runtime::PlannedProgram made = runtime::plan_program(s.program, s.feeds, s.fetch, options);
-  std::cout << "# " << c.file << ": " << summary(s.program) << "\n# feeds:";
-  for (const auto& [name, type] : s.feeds) std::cout << " " << name << " " << type;
-  std::cout << "; fetches: " << (s.fetch.empty() ? "none" : join(s.fetch, ", ")) << "; "
+  check_arg(
+      !c.machines.empty() || (c.timeline.empty() && c.ranks_per_host == 0),
+      "--timeline and --ranks-per-host need --machines FILE, which `fleetx calibrate` writes");
+  const PlannedRequest made = make_plan(c.request);
+  std::cout << "# " << c.request.file << ": " << summary(made.program) << "\n# feeds:";
+  for (const auto& [name, type] : made.plan.feeds) std::cout << " " << name << " " << type;
+  std::cout << "; fetches: " << (made.fetch.empty() ? "none" : join(made.fetch, ", ")) << "; "
             << num_threads() << " threads\n";
-  if (!mesh.axes().empty()) print_job(made);
-  std::cout << "\n" << made.table();
+  if (!made.mesh.axes().empty()) print_job(made.plan);
+  std::cout << "\n";
+  if (c.machines.empty())
+    std::cout << made.plan.table();
+  else
+    print_prediction(c, made);
 }
 
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("plan", "How a program would run: kernels, layouts, memory");
+  CLI::App* command = app.add_subcommand(
+      "plan", "How a program would run: kernels, layouts, memory; how fast on given machines");
   auto c = std::make_shared<PlanCommand>();
-  command
-      ->add_option(
-          "FILE", c->file,
-          "program (text or protobuf), folder of a saved model, or a model of `fleetx bench`")
-      ->required();
-  command->add_option("--batch", c->batch, "what stands for an unknown first dimension")
-      ->check(CLI::Range(1, 1 << 24));
-  command->add_option("--shape", c->shapes, "sizes of one data variable: NAME=8,3,224,224")
-      ->allow_extra_args(false);
-  command->add_option("--fetch", c->fetch, "results that are asked for (default: all final ones)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--skip", c->skip, "passes and phases to leave out")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--mesh", c->mesh, "the job: dp=64 are 64 workers that share a batch");
-  command->add_option("--amp", c->with.amp, "a built-in network with values in 16 bits")
-      ->check(CLI::IsMember({"bf16", "f16"}));
-  command->add_flag("--recompute", c->with.recompute,
-                    "a built-in network whose backward computes again what it needs");
-  command
-      ->add_option(
-          "--strategy", c->with.file,
-          "a built-in network with the strategies of a file (DistributedStrategy.save_text)")
-      ->check(CLI::ExistingFile);
-  command->add_option("--rank", c->rank, "whose plan (default: that of rank 0)")
-      ->check(CLI::Range(0, static_cast<int>(kMostRanks)));
-  command->add_option("--threads", c->threads, "compute threads")->check(CLI::Range(1, 1024));
+  add_options(*command, c->request);
+  command->add_option("--machines", c->machines,
+                      "description of the machines (docs/plan.md): predicts a step on them");
+  command->add_option("--ranks-per-host", c->ranks_per_host, "of the job (default: as they say)")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--timeline", c->timeline,
+                      "file for the predicted step, for ui.perfetto.dev");
   command->footer(
       "Each line is one step: the op, the layout of its first output (plain is row-major,\n"
       "0123:1x16 is blocked by 16 channels), where that lies in memory, its arithmetic and\n"
@@ -227,6 +84,7 @@ void add_plan(CLI::App& app) {
       "  fleetx plan resnet50 --batch 16\n"
       "  fleetx plan resnet50 --batch 32 --mesh dp=64 --rank 63\n"
       "  fleetx plan bert-base --batch 2 --mesh dp=4 --strategy sharding.prototxt\n"
+      "  fleetx plan bert-large --mesh dp=1024 --machines cluster.yaml --timeline step.json\n"
       "  fleetx plan bert.txt --shape words=8,128 --shape sentences=8,128\n");
   command->callback([c] { plan(*c); });
 }

@@ -94,9 +94,8 @@ Trained vgg16(Feeder& f) {
   return image_model(f, models::vgg16(f.normal("image", {3, 224, 224}), {.dropout = 0}).logits);
 }
 
-Trained bert_base(Feeder& f) {
+Trained bert(Feeder& f, const models::BertOptions& o) {
   constexpr int64_t kLength = 128, kMasked = 20;
-  const models::BertOptions o;
   const Var words = f.integers("words", {kLength}, o.vocabulary);
   const Var sentences = f.integers("sentences", {kLength}, 2);
   std::vector<int64_t> positions;
@@ -113,6 +112,12 @@ Trained bert_base(Feeder& f) {
                                 .follows = f.integers("follows", {1}, 2)},
                                o);
   return {p.loss, static_cast<double>(f.batch() * kLength), {p.word_logits, p.sentence_logits}};
+}
+
+Trained bert_base(Feeder& f) { return bert(f, {}); }
+
+Trained bert_large(Feeder& f) {
+  return bert(f, {.hidden = 1024, .layers = 24, .heads = 16, .intermediate = 4096});
 }
 
 Trained mlp(Feeder& f, int64_t inputs, int64_t hidden) {
@@ -161,6 +166,10 @@ const std::vector<Entry>& entries() {
       {{"bert-base", "BERT-base, sequences of 128, both heads; adam", 8},
        "tokens",
        bert_base,
+       [] { return share(optim::Adam({.lr = 1e-4})); }},
+      {{"bert-large", "BERT-large, sequences of 128, both heads; adam", 4},
+       "tokens",
+       bert_large,
        [] { return share(optim::Adam({.lr = 1e-4})); }},
       {{"mlp", "784-512-512-10, relu; momentum", 64},
        "examples",
@@ -214,6 +223,14 @@ fleet::DistributedStrategy strategy_for(const WorkloadStrategies& with) {
   if (with.amp == "f16") strategy.amp_configs.dtype = "float16";
   return strategy;
 }
+
+}  // namespace
+
+double guarded_share(const WorkloadStrategies& with) {
+  return fleet::guarded_share(strategy_for(with));
+}
+
+namespace {
 
 template <class Minimize>
 Workload build(const Entry& entry, int64_t batch, bool values, bool with_momentum,

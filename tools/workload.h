@@ -37,6 +37,9 @@ struct WorkloadStrategies {
   bool momentum = false;  // instead of the network's own optimizer: dgc needs it
 };
 
+// In which part of all steps the guarded ones run (predict/predict.h).
+double guarded_share(const WorkloadStrategies& with);
+
 // batch 0: the default. An unknown name is an error that lists the known ones. In a job of several
 // workers the program is that of this worker, and `batch` and `items` are its share.
 Workload make_workload(const std::string& name, int64_t batch, const WorkloadStrategies& with = {});

@@ -68,6 +68,13 @@ std::vector<strategies::Request> requests_of(const DistributedStrategy& s, const
   return strategies::requests_of(ByName(s), mesh);
 }
 
+double guarded_share(const DistributedStrategy& s) {
+  int steps = 1;
+  if (s.gradient_merge) steps = std::max(steps, s.gradient_merge_configs.k_steps);
+  if (s.localsgd) steps = std::max(steps, s.localsgd_configs.k_steps);
+  return 1.0 / steps;
+}
+
 DistributedOptimizer::DistributedOptimizer(std::shared_ptr<optim::Optimizer> optimizer,
                                            DistributedStrategy strategy, Mesh mesh, Connect connect,
                                            std::optional<OnServers> servers)

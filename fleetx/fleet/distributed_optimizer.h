@@ -24,6 +24,9 @@ Mesh mesh_of(const DistributedStrategy& strategy, int workers, int rank);
 // servers: scripts that set it also run without.)
 std::vector<strategies::Request> requests_of(const DistributedStrategy& strategy, const Mesh& mesh);
 
+// In which part of all steps guarded ones run: with gradient_merge or localsgd, in one of k_steps.
+double guarded_share(const DistributedStrategy& strategy);
+
 class DistributedOptimizer {
  public:
   // Makes the communicators of these groups; called by minimize once it knows which the strategies

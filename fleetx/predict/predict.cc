@@ -1,0 +1,203 @@
+#include "fleetx/predict/predict.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fleetx/predict/samples.h"
+
+namespace fleetx::predict {
+namespace {
+
+using runtime::PlannedProgram;
+using runtime::Step;
+
+bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+// A host's time for work that nobody has measured.
+double by_rates(const Machine& m, DType dtype, double flops, double bytes) {
+  return std::max(flops / (is_half(dtype) ? m.half_flops : m.f32_flops), bytes / m.memory_rate);
+}
+
+// The measured op of this kind whose shape is nearest: that of flops and bytes alike.
+const OpSample* nearest(const Machine& m, const std::string& op, DType dtype, double flops,
+                        double bytes) {
+  const OpSample* best = nullptr;
+  double least = 0;
+  for (const OpSample& s : m.ops) {
+    if (s.op != op || s.dtype != dtype || (s.flops > 0) != (flops > 0)) continue;
+    const double f = flops > 0 ? std::log(flops / s.flops) : 0;
+    const double b = s.bytes > 0 && bytes > 0 ? std::log(bytes / s.bytes) : 0;
+    const double distance = f * f + b * b;
+    if (best != nullptr && distance >= least) continue;
+    best = &s;
+    least = distance;
+  }
+  return best;
+}
+
+// Of all ranks of a host together, in a group of which `local` are on this host.
+struct Way {
+  int ranks, local, hosts;
+};
+
+Way way_of(const PlannedProgram& plan, const std::string& group, int per_host) {
+  const int ranks = plan.groups.at(group);
+  const auto axes = Mesh::axes_of(group);
+  if (!std::ranges::all_of(axes, [&](const std::string& a) { return plan.mesh.has(a); }))
+    return {ranks, std::min(ranks, per_host), (ranks + per_host - 1) / per_host};
+  const int own = plan.mesh.rank() / per_host;
+  const std::vector<int> members = plan.mesh.group(group);
+  const auto local = std::ranges::count_if(members, [&](int r) { return r / per_host == own; });
+  std::vector<int> hosts;
+  for (const int r : members) hosts.push_back(r / per_host);
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  return {ranks, static_cast<int>(local), static_cast<int>(hosts.size())};
+}
+
+// What a call sends: its rank to others of the host, and its host to other hosts. First the ranks
+// of a host do their part, then hosts talk to each other, each as one.
+LinkUse use_of(const ir::Communication& c, const Way& way) {
+  ir::Communication between = c;
+  if (c.kind == ir::CommKind::kAllGather) between.bytes *= way.local;
+  LinkUse use{ir::wire_bytes(c, way.local), ir::wire_bytes(between, way.hosts)};
+  if (c.kind == ir::CommKind::kAllToAll) use.network_bytes *= way.local;
+  if (c.kind == ir::CommKind::kSend || c.kind == ir::CommKind::kReceive) {
+    use.host_bytes = way.hosts == 1 ? c.bytes : 0;
+    use.network_bytes = way.hosts == 1 ? 0 : c.bytes;
+  }
+  return use;
+}
+
+double rounds_of(ir::CommKind kind, int ranks) {
+  if (ranks <= 1) return 0;
+  const double tree = std::ceil(std::log2(ranks));
+  return kind == ir::CommKind::kAllReduce ? 2 * tree : tree;
+}
+
+class Tasks {
+ public:
+  Tasks(const PlannedProgram& plan, const Machine& machine, int per_host)
+      : plan_(plan), machine_(machine), per_host_(per_host) {}
+
+  std::vector<Task> make(bool with_guarded) {
+    std::vector<Task> tasks;
+    for (const Step& step : plan_.steps)
+      if (with_guarded || step.guard == runtime::kNoGuard) add(step, tasks);
+    return tasks;
+  }
+
+  LinkUse sent() const {
+    LinkUse sum;
+    for (const Step& step : plan_.steps) {
+      const ir::Communication& c = step.cost.communication;
+      if (c.kind == ir::CommKind::kNone) continue;
+      const LinkUse use = use_of(c, way_of(plan_, c.group, per_host_));
+      sum.host_bytes += use.host_bytes;
+      sum.network_bytes += use.network_bytes;
+    }
+    return sum;
+  }
+
+ private:
+  void add(const Step& step, std::vector<Task>& tasks) {
+    const ir::Communication& c = step.cost.communication;
+    if (c.kind == ir::CommKind::kNone) {
+      if (step.ticket != runtime::kNoTicket) {
+        const auto call = by_ticket_.find(step.ticket);
+        if (call != by_ticket_.end())
+          tasks.push_back({.kind = Task::Kind::kWait, .name = step.label, .call = call->second});
+        return;
+      }
+      tasks.push_back(
+          {.name = step.label, .seconds = seconds_of(plan_, step, machine_, per_host_)});
+      return;
+    }
+    const int number = next_++;
+    tasks.push_back(call_of(step, number));
+    if (step.label.ends_with("_start"))
+      for (const int v : step.outputs) by_ticket_[v] = number;
+    else
+      tasks.push_back({.kind = Task::Kind::kWait, .name = step.label, .call = number});
+  }
+
+  Task call_of(const Step& step, int number) const {
+    const ir::Communication& c = step.cost.communication;
+    const Way way = way_of(plan_, c.group, per_host_);
+    const LinkUse use = use_of(c, way);
+    const Link &host = machine_.host, &network = machine_.network;
+    // All groups of a host that do the same share what is shared.
+    const double groups = static_cast<double>(per_host_) / way.local;
+    Task task{.kind = Task::Kind::kCall,
+              .name = str(step.label, ", ", step.inputs.size(), " tensors"),
+              .group = c.group,
+              .call = number};
+    task.latency_s =
+        rounds_of(c.kind, way.local) * host.latency_s +
+        rounds_of(c.kind, way.hosts) * network.latency_s +
+        (way.hosts > 1 ? network : host).tensor_s * static_cast<double>(step.inputs.size());
+    if (use.host_bytes > 0)
+      task.host_s = use.host_bytes * (host.shared ? per_host_ : 1) / host.rate(c.bytes);
+    if (use.network_bytes > 0)
+      task.network_s =
+          use.network_bytes * (network.shared ? groups : 1.0 / way.local) / network.rate(c.bytes);
+    return task;
+  }
+
+  const PlannedProgram& plan_;
+  const Machine& machine_;
+  int per_host_;
+  int next_ = 0;
+  std::map<int, int> by_ticket_;  // value to the number of its call
+};
+
+}  // namespace
+
+int ranks_per_host(const Setting& setting, const Mesh& mesh) {
+  int most = setting.ranks_per_host;
+  if (most == 0) most = setting.machine.ranks;
+  if (most == 0) most = setting.machine.cores / std::max(1, setting.machine.cores_per_rank);
+  return std::clamp(most, 1, mesh.world());
+}
+
+double seconds_of(const PlannedProgram& plan, const Step& step, const Machine& m,
+                  int ranks_per_host) {
+  const DType dtype = dtype_of(plan, step);
+  const double flops = step.cost.flops, bytes = step.cost.bytes;
+  const int cores = m.cores_per_rank > 0 ? m.cores_per_rank : std::max(1, m.cores / ranks_per_host);
+  const double whole = static_cast<double>(m.cores) / cores;  // a rank has this part of a host
+  if (const OpSample* s = nearest(m, step.label, dtype, flops, bytes)) {
+    const double expected = by_rates(m, dtype, s->flops, s->bytes);
+    const double ratio = expected > 0 ? by_rates(m, dtype, flops, bytes) / expected : 1;
+    return m.op_s + std::max(0.0, s->seconds - m.op_s) * ratio * whole;
+  }
+  return m.op_s + by_rates(m, dtype, flops, bytes) * whole;
+}
+
+Prediction predict(const PlannedProgram& plan, const Setting& setting) {
+  const int per_host = ranks_per_host(setting, plan.mesh);
+  Tasks tasks(plan, setting.machine, per_host);
+  const auto run = [&](bool with_guarded) {
+    return simulate({{.name = str("rank ", plan.mesh.rank()),
+                      .tasks = tasks.make(with_guarded),
+                      .overlap = setting.machine.overlap}});
+  };
+  Prediction p;
+  p.timeline = run(true);
+  p.seconds = p.timeline.seconds;
+  p.time = p.timeline.ranks.front();
+  p.links = tasks.sent();
+  p.flops = plan.flops();
+  p.memory = plan.memory();
+  if (setting.guarded_share < 1) {
+    const Timeline others = run(false);
+    const double share = setting.guarded_share;
+    const auto mean = [&](double all, double rest) { return share * all + (1 - share) * rest; };
+    p.seconds = mean(p.seconds, others.seconds);
+    p.time.compute_s = mean(p.time.compute_s, others.ranks.front().compute_s);
+    p.time.exposed_s = mean(p.time.exposed_s, others.ranks.front().exposed_s);
+    p.time.bubble_s = mean(p.time.bubble_s, others.ranks.front().bubble_s);
+  }
+  return p;
+}
+
+}  // namespace fleetx::predict

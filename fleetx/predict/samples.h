@@ -1,0 +1,34 @@
+// Measured ops, taken together by kind and class of shape: those whose arithmetic and whose traffic
+// in memory are alike within a factor of about 1.4 are one class.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fleetx/predict/machine.h"
+#include "fleetx/runtime/planned_program.h"
+
+namespace fleetx::predict {
+
+// The type that a step computes in: that of its first floating-point argument.
+DType dtype_of(const runtime::PlannedProgram& plan, const runtime::Step& step);
+
+class Samples {
+ public:
+  // A step that has run. Calls to other ranks are no ops of this kind and are left out.
+  void add(const runtime::PlannedProgram& plan, const runtime::Step& step, double seconds);
+  // One for each class, with the mean of its work and the median of its times.
+  std::vector<OpSample> take() const;
+
+ private:
+  struct Class {
+    double flops = 0, bytes = 0;
+    std::vector<double> seconds = {};
+  };
+  std::map<std::tuple<std::string, DType, int, int>, Class> classes_;
+};
+
+}  // namespace fleetx::predict

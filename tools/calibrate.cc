@@ -1,0 +1,247 @@
+// fleetx calibrate: measures this machine and writes the description that predictions are made
+// from.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+#include "fleetx/base/cpu.h"
+#include "fleetx/base/file.h"
+#include "fleetx/base/threads.h"
+#include "fleetx/comm/communicator.h"
+#include "fleetx/predict/samples.h"
+#include "fleetx/runtime/executor.h"
+#include "tools/commands.h"
+#include "tools/table.h"
+#include "tools/workload.h"
+
+namespace fleetx::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct CalibrateCommand {
+  std::string file = "machine.yaml";
+  std::vector<std::string> models = {"resnet50:4",      "bert-base:2", "vgg16:2",
+                                     "wide-deep:256",   "mlp:64",      "resnet50:4:bf16",
+                                     "bert-base:2:bf16"};
+  double seconds = 90;
+};
+
+// "resnet50:4:bf16"
+struct Subject {
+  std::string model;
+  int64_t batch = 0;
+  std::string amp;
+};
+
+Subject parse_subject(const std::string& text) {
+  Subject s;
+  const size_t colon = text.find(':'), second = text.find(':', colon + 1);
+  s.model = text.substr(0, colon);
+  if (colon != std::string::npos) {
+    const std::string batch = text.substr(colon + 1, second - colon - 1);
+    const bool digits = !batch.empty() && batch.size() < 7 &&
+                        batch.find_first_not_of("0123456789") == std::string::npos;
+    check_arg(digits && std::stol(batch) > 0, "--models '", text,
+              "': write MODEL:BATCH or MODEL:BATCH:bf16, resnet50:4 for example");
+    s.batch = std::stol(batch);
+    if (second != std::string::npos) s.amp = text.substr(second + 1);
+  }
+  check_arg(s.amp.empty() || s.amp == "bf16" || s.amp == "f16", "--models '", text,
+            "': the type is bf16 or f16");
+  return s;
+}
+
+struct Watcher final : runtime::Plan::Observer {
+  explicit Watcher(predict::Samples& s) : samples(s) {}
+  void after(const runtime::Plan& plan, const runtime::Step& step, size_t, uint64_t start,
+             uint64_t end) override {
+    samples.add(plan.planned(), step, static_cast<double>(end - start) * 1e-9);
+  }
+  predict::Samples& samples;
+};
+
+// Steps until the time is over; the first, in which memory is touched, does not count.
+void measure_ops(const Subject& subject, double seconds, predict::Samples& samples) {
+  const auto start = Clock::now();
+  const Workload w = make_workload(subject.model, subject.batch, {.amp = subject.amp});
+  runtime::Scope scope;
+  runtime::Executor exe;
+  exe.run(w.startup, scope);
+  runtime::Plan& plan = exe.plan(w.main, scope, w.feeds, {w.loss});
+  exe.run(plan);
+  Watcher watcher(samples);
+  int steps = 0;
+  do {
+    plan.run(watcher);
+    ++steps;
+  } while (seconds_since(start) < seconds);
+  std::cerr << "  " << subject.model << (subject.amp.empty() ? "" : " " + subject.amp) << ", batch "
+            << w.batch << ": " << steps << " steps in " << decimal(seconds_since(start), 1)
+            << " s\n";
+}
+
+// The rates that the ops reach which have most to do: those of files written by hand.
+void set_rates(const predict::Samples& samples, predict::Machine& m) {
+  m.ops = samples.take();
+  double f32_work = 0, f32_time = 0, half_work = 0, half_time = 0, least = 1;
+  for (const predict::OpSample& s : m.ops) {
+    least = std::min(least, s.seconds);
+    if (s.flops < 1e7 || s.flops < 8 * s.bytes) continue;  // bound by memory, or small
+    (s.dtype == f32 ? f32_work : half_work) += s.flops;
+    (s.dtype == f32 ? f32_time : half_time) += s.seconds;
+  }
+  if (f32_time > 0) m.f32_flops = f32_work / f32_time;
+  m.half_flops = half_time > 0 ? half_work / half_time : m.f32_flops;
+  m.op_s = least;
+}
+
+double copy_rate() {
+  constexpr size_t kBytes = size_t{128} << 20;
+  std::vector<char> from(kBytes, 1), to(kBytes, 2);
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    const auto start = Clock::now();
+    parallel_for(static_cast<int64_t>(kBytes), 1 << 20, [&](int64_t begin, int64_t end) {
+      std::memcpy(&to[static_cast<size_t>(begin)], &from[static_cast<size_t>(begin)],
+                  static_cast<size_t>(end - begin));
+    });
+    best = std::max(best, 2.0 * kBytes / seconds_since(start));  // read and written
+  }
+  return best;
+}
+
+// Ranks as threads: they use the same shared memory and algorithms as processes of a host.
+class Ranks {
+ public:
+  explicit Ranks(int count) : ranks_(comm::make_local(count)) {}
+
+  int count() const { return static_cast<int>(ranks_.size()); }
+  // The mean of `calls` all-reduces of vectors of this size.
+  double seconds(size_t bytes, int calls) {
+    std::vector<std::thread> threads;
+    double taken = 0;
+    for (size_t r = 0; r < ranks_.size(); ++r)
+      threads.emplace_back([&, r] {
+        const std::shared_ptr<void> memory = ranks_[r]->allocate(bytes);
+        std::memset(memory.get(), 0, bytes);
+        const auto once = [&] {
+          ranks_[r]->all_reduce(memory.get(), static_cast<int64_t>(bytes / sizeof(float)), f32);
+        };
+        once();
+        const auto start = Clock::now();
+        for (int i = 0; i < calls; ++i) once();
+        if (r == 0) taken = seconds_since(start) / calls;
+      });
+    for (std::thread& thread : threads) thread.join();
+    return taken;
+  }
+
+ private:
+  std::vector<std::unique_ptr<comm::Communicator>> ranks_;
+};
+
+void measure_calls(Ranks& ranks, predict::Link& link) {
+  const ir::Communication unit{ir::CommKind::kAllReduce, "dp", 1};
+  const double rounds = 2 * std::ceil(std::log2(ranks.count()));
+  link.latency_s = ranks.seconds(sizeof(float), 2000) / rounds;
+  link.rates.clear();
+  for (const auto& [bytes, calls] : std::vector<std::pair<size_t, int>>{
+           {4 << 10, 1000}, {64 << 10, 500}, {1 << 20, 100}, {8 << 20, 20}, {32 << 20, 8}}) {
+    const double flowing = std::max(ranks.seconds(bytes, calls) - rounds * link.latency_s, 1e-7);
+    const double moved = ir::wire_bytes(unit, ranks.count()) * static_cast<double>(bytes);
+    link.rates.push_back({static_cast<double>(bytes), moved * ranks.count() / flowing});
+  }
+  link.bytes_per_second = link.rates.back().bytes_per_second;
+}
+
+// How much of its speed computation keeps while calls are under way, which need cores, too.
+double measure_overlap(Ranks& ranks) {
+  constexpr size_t kBytes = 8 << 20;
+  constexpr int kCalls = 30;
+  const Workload w = make_workload("sgemm", 512);
+  runtime::Scope scope;
+  runtime::Executor exe;
+  exe.run(w.startup, scope);
+  runtime::Plan& plan = exe.plan(w.main, scope, w.feeds, {w.loss});
+  exe.run(plan);
+  const double call = ranks.seconds(kBytes, kCalls) * kCalls;
+  auto start = Clock::now();
+  int steps = 0;
+  for (; steps < 3 || seconds_since(start) < 2 * call; ++steps) exe.run(plan);
+  const double alone = seconds_since(start);
+  std::thread caller([&] { ranks.seconds(kBytes, kCalls); });
+  start = Clock::now();
+  for (int i = 0; i < steps; ++i) exe.run(plan);
+  const double beside = seconds_since(start);
+  caller.join();
+  return std::clamp(1 - (beside - alone) / call, 0.05, 1.0);
+}
+
+void calibrate(const CalibrateCommand& c) {
+  const auto start = Clock::now();
+  std::vector<Subject> subjects;
+  for (const std::string& text : c.models) subjects.push_back(parse_subject(text));
+  for (const Subject& s : subjects)
+    check_arg(is_workload(s.model), "--models '", s.model,
+              "': there is no such model; `fleetx bench --help` lists them");
+  predict::Machine m = predict::Machine::guess();
+  m.name = str(cpu::capabilities().model, ", measured");
+  std::cerr << "links and memory\n";
+  m.memory_rate = copy_rate();
+  Ranks ranks(std::clamp(m.cores, 2, 8));
+  measure_calls(ranks, m.host);
+  m.overlap = measure_overlap(ranks);
+  std::cerr << "ops\n";
+  predict::Samples samples;
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const double left = c.seconds - seconds_since(start);
+    measure_ops(subjects[i], left / static_cast<double>(subjects.size() - i), samples);
+  }
+  set_rates(samples, m);
+  write_file(c.file,
+             "# Written by `fleetx calibrate`. The network is a guess: put in what yours has.\n" +
+                 m.to_text());
+  std::cout << "wrote " << c.file << ": " << m.cores << " cores, " << decimal(m.f32_flops / 1e9, 1)
+            << " GFLOP/s (f32), " << decimal(m.half_flops / 1e9, 1) << " GFLOP/s (halves), memory "
+            << decimal(m.memory_rate / 1e9, 1) << " GB/s, ranks of the host "
+            << decimal(m.host.bytes_per_second / 1e9, 2) << " GB/s and "
+            << decimal(m.host.latency_s * 1e6, 1) << " us, " << m.ops.size()
+            << " classes of ops, in " << decimal(seconds_since(start), 1) << " s\n";
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "calibrate", "Measures this machine for `fleetx plan` and `strategy.auto`");
+  auto c = std::make_shared<CalibrateCommand>();
+  command->add_option("FILE", c->file, "the description to write")->capture_default_str();
+  command
+      ->add_option("--models", c->models,
+                   "whose ops are timed: MODEL:BATCH or MODEL:BATCH:bf16, with commas between")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--seconds", c->seconds, "that it may take, about")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  command->footer(
+      "Times every op of some models by kind and class of shape, copies in memory, all-reduces of\n"
+      "4 KB to 32 MB between ranks of this host, and how much computation suffers from them. All\n"
+      "cores must be idle meanwhile. docs/plan.md describes the file, which can also be written "
+      "by\n"
+      "hand.\n\n"
+      "Examples:\n"
+      "  fleetx calibrate                       machine.yaml, in less than two minutes\n"
+      "  fleetx calibrate --models mlp:64 --seconds 5 quick.yaml\n");
+  command->callback([c] { calibrate(*c); });
+}
+
+}  // namespace fleetx::tools

@@ -1,0 +1,193 @@
+#include "tools/plan_request.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "fleetx/base/job_env.h"
+#include "fleetx/base/names.h"
+#include "fleetx/base/threads.h"
+#include "tools/program_file.h"
+
+namespace fleetx::tools {
+namespace {
+
+constexpr int64_t kMostRanks = 1 << 20;
+
+// "dp=8,mp=2": how many ranks share each kind of work; a job has exactly as many as that makes.
+Mesh parse_mesh(const std::string& text, int rank) {
+  Degrees degrees{.dp = 1};
+  const std::vector<std::pair<std::string, int*>> axes{{"dp", &degrees.dp},
+                                                       {"sharding", &degrees.sharding},
+                                                       {"pp", &degrees.pp},
+                                                       {"mp", &degrees.mp}};
+  std::vector<std::string> known, given;
+  for (const auto& [name, degree] : axes) known.push_back(name);
+  int64_t workers = 1;
+  for (const std::string& part : split_list(text)) {
+    const size_t equals = part.find('=');
+    check_arg(equals != std::string::npos && equals > 0, "--mesh '", part,
+              "': write AXIS=SIZE, dp=64 for example");
+    const std::string name = part.substr(0, equals);
+    const auto axis = std::ranges::find(axes, name, [](const auto& a) { return a.first; });
+    check_arg(axis != axes.end(), "--mesh '", part, "': there is no axis '", name, "'",
+              did_you_mean(name, known), "; the axes are: ", join(known, ", "));
+    check_arg(std::ranges::count(given, name) == 0, "--mesh: the axis '", name, "' is there twice");
+    given.push_back(name);
+    const char* const end = part.data() + part.size();
+    const auto [next, error] = std::from_chars(part.data() + equals + 1, end, *axis->second);
+    check_arg(error == std::errc{} && next == end && *axis->second >= 1, "--mesh '", part,
+              "': the size of an axis is a whole number from 1 on");
+    workers *= *axis->second;
+    check_arg(workers <= kMostRanks, "--mesh ", text, ": a job has at most ", kMostRanks, " ranks");
+  }
+  check_arg(!given.empty(), "--mesh: write AXIS=SIZE, dp=64 for example");
+  check_arg(rank < workers, "--rank ", rank, ": the mesh ", text, " has the ranks 0 to ",
+            workers - 1);
+  return mesh_of(degrees, static_cast<int>(workers), rank);
+}
+
+Mesh job_of(const PlanRequest& c) {
+  check_arg(!c.mesh.empty() || c.rank == 0, "--rank ", c.rank, " needs a --mesh");
+  return c.mesh.empty() ? Mesh() : parse_mesh(c.mesh, c.rank);
+}
+
+std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts) {
+  std::map<std::string, Shape> out;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    check_arg(equals != std::string::npos && equals > 0, "--shape '", text,
+              "': write NAME=8,128, for example");
+    Shape shape;
+    const char* at = text.data() + equals + 1;
+    const char* end = text.data() + text.size();
+    for (bool more = true; more;) {
+      int64_t dim = 0;
+      const auto [next, error] = std::from_chars(at, end, dim);
+      check_arg(error == std::errc{} && dim > 0 && (next == end || *next == ','), "--shape '", text,
+                "': dimensions are positive whole numbers with commas between");
+      shape.push_back(dim);
+      more = next != end;
+      at = next + 1;
+    }
+    out.emplace(text.substr(0, equals), std::move(shape));
+  }
+  return out;
+}
+
+runtime::FeedTypes feeds_of(const ir::Program& program, const PlanRequest& c) {
+  std::map<std::string, Shape> shapes = parse_shapes(c.shapes);
+  runtime::FeedTypes feeds;
+  for (const ir::VarInfo* v : program.vars()) {
+    if (!v->is_data) continue;
+    ir::TensorType type = v->type;
+    if (const auto given = shapes.extract(v->name)) {
+      type.shape = given.mapped();
+    } else if (type.shape.rank() > 0 && type.shape[0] < 0) {
+      check_arg(c.batch > 0, "data '", v->name, "' is ", v->type,
+                ": give the unknown size with --batch N");
+      type.shape[0] = c.batch;
+    }
+    check_arg(type.shape.known(), "data '", v->name, "' is ", v->type,
+              ": give all its sizes with --shape ", v->name, "=...");
+    feeds.emplace_back(v->name, std::move(type));
+  }
+  check_arg(shapes.empty(), "--shape: the program has no data '",
+            shapes.empty() ? "" : shapes.begin()->first, "'");
+  return feeds;
+}
+
+// Results that nobody reads: without one, a program for inference would have nothing to do.
+ir::Names final_outputs(const ir::Program& program) {
+  std::set<std::string> read;
+  for (const ir::Op& op : program.ops())
+    for (const ir::Names& names : op.inputs) read.insert(names.begin(), names.end());
+  ir::Names out;
+  for (const ir::Op& op : program.ops()) {
+    bool used = false;
+    for (const ir::Names& names : op.outputs)
+      for (const std::string& name : names) used |= read.contains(name);
+    if (used || op.role != ir::Role::kForward || op.outputs.empty() || op.outputs[0].empty())
+      continue;
+    out.push_back(op.outputs[0][0]);
+  }
+  return out;
+}
+
+struct Subject {
+  ir::Program program;
+  runtime::FeedTypes feeds;
+  ir::Names fetch;
+  double items = 0;
+  std::string unit = "";
+};
+
+Subject from_file(const PlanRequest& c) {
+  Subject s;
+  s.program = load_program(c.file);
+  s.feeds = feeds_of(s.program, c);
+  s.fetch = final_outputs(s.program);
+  return s;
+}
+
+Subject from_workload(const PlanRequest& c, const Mesh& mesh) {
+  for (const Mesh::Axis& axis : mesh.axes())
+    check_arg(axis.name == "dp" || axis.size == 1, "--mesh ", c.mesh, ": no strategy splits '",
+              c.file, "' along the axis '", axis.name, "'; use dp");
+  Workload w =
+      describe_workload(c.file, c.batch, mesh.axes().empty() ? mesh_of({}, 1, 0) : mesh, c.with);
+  return {std::move(w.main), std::move(w.feed_types), {w.loss}, w.items, w.unit};
+}
+
+}  // namespace
+
+void add_options(CLI::App& command, PlanRequest& r) {
+  command
+      .add_option(
+          "FILE", r.file,
+          "program (text or protobuf), folder of a saved model, or a model of `fleetx bench`")
+      ->required();
+  command.add_option("--batch", r.batch, "what stands for an unknown first dimension")
+      ->check(CLI::Range(1, 1 << 24));
+  command.add_option("--shape", r.shapes, "sizes of one data variable: NAME=8,3,224,224")
+      ->allow_extra_args(false);
+  command.add_option("--fetch", r.fetch, "results that are asked for (default: all final ones)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--skip", r.skip, "passes and phases to leave out")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--mesh", r.mesh, "the job: dp=64 are 64 workers that share a batch");
+  command.add_option("--amp", r.with.amp, "a built-in network with values in 16 bits")
+      ->check(CLI::IsMember({"bf16", "f16"}));
+  command.add_flag("--recompute", r.with.recompute,
+                   "a built-in network whose backward computes again what it needs");
+  command.add_option("--rank", r.rank, "whose plan (default: that of rank 0)")
+      ->check(CLI::Range(0, static_cast<int>(kMostRanks)));
+  command.add_option("--threads", r.threads, "compute threads")->check(CLI::Range(1, 1024));
+  command
+      .add_option("--strategy", r.with.file,
+                  "a built-in network with the DistributedStrategy of this file, as text")
+      ->check(CLI::ExistingFile);
+}
+
+PlannedRequest make_plan(const PlanRequest& r) {
+  if (r.threads > 0) set_num_threads(r.threads);
+  const bool built_in = !std::filesystem::exists(r.file) && is_workload(r.file);
+  PlannedRequest made;
+  made.mesh = job_of(r);
+  Subject s = built_in ? from_workload(r, made.mesh) : from_file(r);
+  made.fetch = r.fetch.empty() ? s.fetch : r.fetch;
+  runtime::PlanOptions options;
+  options.skip = {r.skip.begin(), r.skip.end()};
+  options.mesh = made.mesh;
+  made.plan = runtime::plan_program(s.program, s.feeds, made.fetch, options);
+  made.program = std::move(s.program);
+  made.items = s.items;
+  made.unit = s.unit;
+  return made;
+}
+
+}  // namespace fleetx::tools
