@@ -130,6 +130,7 @@ class NotedServers final : public kernel::Servers {
   void pull(std::span<const Value>) override {}
   void start_with(std::span<const Value>) override {}
   void exchange(std::span<const Exchange>) override {}
+  void count(const Uses&) override {}
 
   std::vector<std::string> calls;
 
