@@ -112,7 +112,7 @@ TEST(Bench, StrategyComesFromAFile) {
 
 TEST(Bench, MistakesAreExplained) {
   expect_error(run_tool({"bench", "resnet5"}), 2,
-               "no model 'resnet5'; known: resnet50, vgg16, bert-base, mlp, tiny-mlp, wide-deep");
+               "no model 'resnet5'; known: resnet50, vgg16, bert-base, bert-large, mlp");
   expect_error(run_tool({"bench", "mlp", "--steps", "0"}), 2, "--steps");
   expect_error(run_tool({"bench", "mlp", "--batch", "-1"}), 2, "--batch");
   expect_error(run_tool({"bench"}), 2, "MODEL is required");
