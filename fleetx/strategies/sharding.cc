@@ -233,6 +233,7 @@ class DivideUpdates {
     for (const ir::Training::Parameter& p : training_.parameters) divide_update(p);
     wait_late();
     for (const ir::Rewriter::NewOp& wait : waits_) rw_.append(wait);
+    name_steps();
     if (stage_of(context_) == 3)
       gather_parameters(programs_, owners_, {.segment_bytes = segment, .everybody = kDataAxis});
   }
@@ -336,6 +337,12 @@ class DivideUpdates {
                                       .role = Role::kUpdate,
                                       .guard = guard});
     }
+  }
+
+  // For errors: the gradients were on their way before there was a counter.
+  void name_steps() {
+    for (Position op = rw_.begin(); op != rw_.end(); ++op)
+      if (op->type() == "reduce_start") rw_.set_inputs(op, "step", {training_.step});
   }
 
   // A gradient is waited for where it is applied, so that the parameters of one bucket are on their
