@@ -133,11 +133,11 @@ TEST(Sharding, StageTwoText) {
       (Lines{
           R"(dloss = assign("@worker_weight@"))", "dy = mean_grad(y, dloss)",
           "dh, dw2, _ = fc_grad(h, w2, _, _, dy)",
-          R"([dw2@OWN], reduce_ticket = reduce_start([dw2], @step@) {group="dp", op="average", root=1})",
+          R"([dw2@SENT], reduce_ticket = reduce_start([dw2], @step@) {group="dp", op="average", root=1})",
           "_, dw1, _ = fc_grad(x, w1, _, _, dh)",
-          R"([dw1@OWN], reduce_ticket_1 = reduce_start([dw1], @step@) {group="dp", op="average"})",
-          R"([dw2@OWN] = reduce_wait([dw2@OWN], reduce_ticket) {group="dp", op="average", root=1})",
-          R"([dw1@OWN] = reduce_wait([dw1@OWN], reduce_ticket_1) {group="dp", op="average"})"}));
+          R"([dw1@SENT], reduce_ticket_1 = reduce_start([dw1], @step@) {group="dp", op="average"})",
+          R"([dw2@OWN] = reduce_wait([dw2@SENT], reduce_ticket) {group="dp", op="average", root=1})",
+          R"([dw1@OWN] = reduce_wait([dw1@SENT], reduce_ticket_1) {group="dp", op="average"})"}));
   EXPECT_EQ(lines_of(t.main, ir::Role::kUpdate).front(),
             R"([w1], [v1] = momentum([w1], [dw1@OWN], [v1], lr, _))");
 }
@@ -147,13 +147,14 @@ TEST(Sharding, StageThreeText) {
   const Texts t = sharded(0, {{"stage", 3}, {"fuse", false}, {"segment_MB", 1e-6}});
   EXPECT_EQ(
       lines_of(t.main, ir::Role::kForward),
-      (Lines{R"([w1@0], gather_ticket = broadcast_start([w1], _) {group="dp"})",
-             R"(w2@EMPTY = empty() {shape=[3,1]})",
-             R"([w2@1], gather_ticket_1 = broadcast_start([w2@EMPTY], _) {group="dp", root=1})",
-             R"([w1@0] = broadcast_wait([w1@0], gather_ticket) {group="dp"})",
-             R"(h = fc(x, w1@0, _))",
-             R"([w2@1] = broadcast_wait([w2@1], gather_ticket_1) {group="dp", root=1})",
-             R"(y = fc(h, w2@1, _))", "loss = mean(y)"}));
+      (Lines{
+          R"([w1@0@SENT], gather_ticket = broadcast_start([w1], _) {group="dp"})",
+          R"(w2@EMPTY = empty() {shape=[3,1]})",
+          R"([w2@1@SENT], gather_ticket_1 = broadcast_start([w2@EMPTY], _) {group="dp", root=1})",
+          R"([w1@0] = broadcast_wait([w1@0@SENT], gather_ticket) {group="dp"})",
+          R"(h = fc(x, w1@0, _))",
+          R"([w2@1] = broadcast_wait([w2@1@SENT], gather_ticket_1) {group="dp", root=1})",
+          R"(y = fc(h, w2@1, _))", "loss = mean(y)"}));
   EXPECT_EQ(lines_of(t.main, ir::Role::kUpdate),
             Lines{R"([w1], [v1] = momentum([w1], [dw1@OWN], [v1], lr, _))"});
   EXPECT_EQ(ir::owner_of(t.main.var("w2")), 1);
