@@ -12,12 +12,14 @@ from own_programs import measure_selection, measure_tables
 from report import Figure
 from runner import Failed
 from servers import measure_ps
+from sharding import measure_sharding
 from strategies import measure_strategies
 from suite import AllReduce, Busy, Listed, Net
 from tokenizer import measure_tokenizer
 from variants import measure_amp, measure_recompute
 
-LISTED = {"amp": measure_amp, "recompute": measure_recompute, "strategies": measure_strategies, "learning": measure_learning,
+LISTED = {"amp": measure_amp, "recompute": measure_recompute, "strategies": measure_strategies,
+          "sharding": measure_sharding, "learning": measure_learning,
           "dgc-selection": measure_selection, "ps": measure_ps, "ps-table": measure_tables, "ps-auc": measure_auc,
           "ps-many": measure_many, "tokenizer": measure_tokenizer}
 

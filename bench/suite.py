@@ -275,6 +275,9 @@ BENCHES = {b.name: b for b in [
     Listed("strategies", "BERT-base by two hosts with a link of 1 Gbit/s: what fp16_allreduce, dgc, localsgd and "
            "gradient_merge save (as root)", "of own dense: fp16_allreduce <= 0.625 of the time of communication, dgc <= 0.2 "
            "of the waiting; of the speed without a limit: localsgd >= 0.85, gradient_merge >= 0.9"),
+    Listed("sharding", "BERT-base by 2 and 4 workers of this machine: speed and memory of stages 1, 2 and 3",
+           "of own data parallel: speed >= 0.95, 0.95, 0.85, memory of stage 3 <= 0.72 (2 workers), 0.5 (4); of own plan: "
+           "memory <= 1.05"),
     Listed("learning", "accuracy of every strategy and of ten combinations, Fashion-MNIST and flowers, 2 and 4 workers; lars "
            "and lamb with a batch of 8,192; draws curves into build/bench-learning", "of plain data parallel, in the mean of "
            "3 seeds: >= 0.995 (flowers: >= 0.98); batch 8,192 of momentum, adam: >= 1", rounds=1),

@@ -94,23 +94,28 @@ class Gather {
 
   // A call for each owner and dtype.
   void start(Segment& segment, Position place) {
-    std::map<std::pair<int, DType>, std::pair<Names, Names>> calls;
+    struct Call {
+      // Each is written once, so that the planner may give them the same memory.
+      Names from, under_way, to;
+    };
+    std::map<std::pair<int, DType>, Call> calls;
     for (const auto& [name, copy] : segment.copies) {
-      auto& [from, to] = calls[{owners_.of(name), rw_.program().var(name).type.dtype}];
-      from.push_back(owners_.is_own(name) ? name : room_for(name, segment.role, place));
-      to.push_back(copy);
+      Call& call = calls[{owners_.of(name), rw_.program().var(name).type.dtype}];
+      call.from.push_back(owners_.is_own(name) ? name : room_for(name, segment.role, place));
+      call.under_way.push_back(rw_.fresh_name(copy + "@SENT"));
+      call.to.push_back(copy);
     }
-    for (const auto& [key, names] : calls) {
+    for (const auto& [key, call] : calls) {
       const ir::Attrs attrs{{"group", owners_.group()}, {"root", key.first}};
       const std::string ticket = rw_.fresh_name("gather_ticket");
       rw_.insert(place, {.type = "broadcast_start",
-                         .inputs = {{"xs", names.first}},
-                         .outputs = {{"out", names.second}, {"ticket", {ticket}}},
+                         .inputs = {{"xs", call.from}},
+                         .outputs = {{"out", call.under_way}, {"ticket", {ticket}}},
                          .attrs = attrs,
                          .role = segment.role});
       segment.waits.push_back({.type = "broadcast_wait",
-                               .inputs = {{"xs", names.second}, {"ticket", {ticket}}},
-                               .outputs = {{"out", names.second}},
+                               .inputs = {{"xs", call.under_way}, {"ticket", {ticket}}},
+                               .outputs = {{"out", call.to}},
                                .attrs = attrs,
                                .role = segment.role});
     }

@@ -3,13 +3,13 @@
 // after its last use.
 //
 //   before                        after: worker 0, who owns w1 (a segment for each layer)
-//     h = fc(x, w1)                 [w1@0], t1 = broadcast_start([w1])
+//     h = fc(x, w1)                 [w1@0@SENT], t1 = broadcast_start([w1])
 //     y = fc(h, w2)                 w2@EMPTY = empty() {shape=[3,1]}
-//                                   [w2@0], t2 = broadcast_start([w2@EMPTY]) {root=1}
-//                                   [w1@0] = broadcast_wait([w1@0], t1)
+//                                   [w2@1@SENT], t2 = broadcast_start([w2@EMPTY]) {root=1}
+//                                   [w1@0] = broadcast_wait([w1@0@SENT], t1)
 //                                   h = fc(x, w1@0)
-//                                   [w2@0] = broadcast_wait([w2@0], t2)
-//                                   y = fc(h, w2@0)
+//                                   [w2@1] = broadcast_wait([w2@1@SENT], t2)
+//                                   y = fc(h, w2@1)
 //
 // A parameter that the next segment uses again is kept for it: backward begins with what forward
 // ends with. First values are those of worker 0, which come one by one.

@@ -19,8 +19,8 @@
 // of a worker as soon as that has been sent. Two buckets are on their way at most:
 //
 //   dw1 = fc_grad(x, w1, dh)                  dw1 = fc_grad(x, w1, dh)
-//                                             [dw1@OWN], t = reduce_start([dw1]) {root=1}
-//                                             [dw1@OWN] = reduce_wait([dw1@OWN], t)
+//                                             [dw1@SENT], t = reduce_start([dw1]) {root=1}
+//                                             [dw1@OWN] = reduce_wait([dw1@SENT], t)
 //
 // Stage 3, parameters too: see gather_parameters.h. Nothing is sent after the update.
 //
@@ -133,7 +133,9 @@ class ReduceToOwners {
  private:
   struct Call {
     std::string type;
-    Names from, to;
+    // What is sent, while it is under way, and what comes of it: each is written once, so that the
+    // planner may give them the same memory.
+    Names from, under_way, to;
     std::string ticket;
     ir::Attrs attrs;
   };
@@ -144,10 +146,11 @@ class ReduceToOwners {
     if (under_way_.size() == kMostUnderWay) finish_first(place);
     Calls calls;
     for (int owner = 0; owner < owners_.ranks(); ++owner) {
-      Call call{"reduce", {}, {}, "", {}};
+      Call call{"reduce", {}, {}, {}, "", {}};
       for (const Gradient& g : bucket) {
         if (owners_.of(g.param) != owner) continue;
         call.from.push_back(g.name);
+        call.under_way.push_back(rw_.fresh_name(g.name + "@SENT"));
         call.to.push_back(rw_.fresh_name(g.name + "@OWN"));
         parameter_of_[call.to.back()] = g.param;
       }
@@ -163,14 +166,14 @@ class ReduceToOwners {
     call.ticket = rw_.fresh_name(call.type + "_ticket");
     rw_.insert(place, {.type = call.type + "_start",
                        .inputs = {{"xs", call.from}},
-                       .outputs = {{"out", call.to}, {"ticket", {call.ticket}}},
+                       .outputs = {{"out", call.under_way}, {"ticket", {call.ticket}}},
                        .attrs = call.attrs,
                        .role = Role::kBackward,
                        .guard = guard_});
   }
   void wait(const Call& call, Position place) {
     rw_.insert(place, {.type = call.type + "_wait",
-                       .inputs = {{"xs", call.to}, {"ticket", {call.ticket}}},
+                       .inputs = {{"xs", call.under_way}, {"ticket", {call.ticket}}},
                        .outputs = {{"out", call.to}},
                        .attrs = call.attrs,
                        .role = Role::kBackward,
@@ -194,11 +197,8 @@ class ReduceToOwners {
     under_way_.erase(under_way_.begin());
   }
   void average_copies(const Names& gradients) {
-    Call call{"all_reduce",
-              gradients,
-              gradients,
-              "",
-              {{"group", copies_of(context_)}, {"op", "average"}}};
+    Call call{"all_reduce", gradients, gradients,
+              gradients,    "",        {{"group", copies_of(context_)}, {"op", "average"}}};
     start(call, behind(rw_, gradients));
     wait(call, rw_.end());
   }
@@ -233,6 +233,7 @@ class DivideUpdates {
     for (const ir::Training::Parameter& p : training_.parameters) divide_update(p);
     wait_late();
     for (const ir::Rewriter::NewOp& wait : waits_) rw_.append(wait);
+    name_steps();
     if (stage_of(context_) == 3)
       gather_parameters(programs_, owners_, {.segment_bytes = segment, .everybody = kDataAxis});
   }
@@ -336,6 +337,12 @@ class DivideUpdates {
                                       .role = Role::kUpdate,
                                       .guard = guard});
     }
+  }
+
+  // For errors: the gradients were on their way before there was a counter.
+  void name_steps() {
+    for (Position op = rw_.begin(); op != rw_.end(); ++op)
+      if (op->type() == "reduce_start") rw_.set_inputs(op, "step", {training_.step});
   }
 
   // A gradient is waited for where it is applied, so that the parameters of one bucket are on their

@@ -1,0 +1,60 @@
+"""What sharding saves and costs: BERT-base by workers of one host, against our own plain data parallel."""
+import dataclasses
+import functools
+import pathlib
+import tempfile
+
+from contest import Comparison, in_turn
+from report import Figure
+from runner import settings
+from suite import Case
+
+MODEL, PLAIN = "bert-base", "own data parallel"
+STAGES = (1, 2, 3)
+SPEED = {1: 0.95, 2: 0.95, 3: 0.85}
+MEMORY = {2: {3: 0.72}, 4: {3: 0.50}}  # workers -> stage -> of plain
+FROM_PLAN = 1.05  # of what the plan says
+
+
+def measure_sharding(bench, runner, options):
+    """Speed with a core for each of two workers; memory, which does not depend on cores, with 2 and 4."""
+    rounds = 1 if options.quick else bench.rounds
+    with tempfile.TemporaryDirectory() as folder:
+        case = Case(bench.name, "tokens/s", {}, MODEL, 2 if options.quick else 8, workers=2, threads=1,
+                    steps=1 if options.quick else 3)
+        yield compare(runner, case, folder, rounds, {stage: {PLAIN: bound} for stage, bound in SPEED.items()})
+        for workers, asked in MEMORY.items():
+            case = Case(bench.name, "MiB", {}, MODEL, 2, workers=workers, threads=1, steps=1, field="peak_mib",
+                        lower_is_better=True)
+            bounds = {stage: {PLAIN: asked.get(stage), "own plan": FROM_PLAN} for stage in STAGES}
+            yield compare(runner, case, folder, 1, bounds)
+
+
+def compare(runner, case, folder, rounds, bounds):
+    """`bounds`: stage -> peer -> bound on the ratio."""
+    lines, comparisons = {}, []
+    players = {PLAIN: functools.partial(train, runner, case, folder, 0, lines)}
+    for stage, peers in bounds.items():
+        name = f"stage {stage}"
+        players[name] = functools.partial(train, runner, case, folder, stage, lines)
+        for peer, bound in peers.items():
+            player = f"{name}: {peer}" if peer == "own plan" else peer
+            if peer == "own plan":
+                players[player] = functools.partial(planned, lines, stage)
+            about = dataclasses.replace(case, asked={peer: bound}, model=f"{case.model} {name}")
+            comparisons.append(Comparison(Figure(about, peer, rounds=rounds), name, {player: ""}))
+    return in_turn(str(case), players, comparisons, rounds)
+
+
+def train(runner, case, folder, stage, lines):
+    text = pathlib.Path(folder, f"stage{stage}.prototxt")
+    text.write_text(f"sharding: true\nsharding_configs {{ stage: {stage} }}\n" if stage else "")
+    command = [runner.tool.with_name("fleetrun"), f"--nproc_per_node={case.workers}", f"--log_dir={folder}/log",
+               runner.tool, "bench", case.model, "--json", "--strategy", text]
+    lines[stage] = runner.figures(command + settings(case), runner.cores(case.cores if case.workers == 2 else None), 1)
+    return lines[stage]
+
+
+def planned(lines, stage):
+    """The plan of the run before, as if it were a run."""
+    return {**lines[stage], "peak_mib": lines[stage]["plan_mib"]}
