@@ -7,7 +7,7 @@
 namespace fleetx::fleet {
 
 WorkerServers::WorkerServers(ps::JobSpec job, Options options)
-    : job_(std::move(job)), options_(options) {
+    : job_(std::move(job)), options_(std::move(options)) {
   for (size_t t = 0; t < job_.dense.size(); ++t)
     for (size_t i = 0; i < job_.dense[t].params.size(); ++i) {
       const ps::DenseParam& p = job_.dense[t].params[i];
@@ -18,6 +18,9 @@ WorkerServers::WorkerServers(ps::JobSpec job, Options options)
     tables_.emplace(job_.sparse[t].name, static_cast<int>(t));
   pulled_.resize(job_.sparse.size());
   counted_.resize(job_.sparse.size());
+  if (options_.own_rules.empty()) return;
+  for (const ps::SparseSpec& table : job_.sparse)
+    own_.push_back(std::make_unique<GeoTable>(table.dim, options_.own_rules.at(table.name)));
   scaled_.resize(places_.size());
 }
 
@@ -59,6 +62,11 @@ int WorkerServers::table(std::string_view name) {
 // waited for.
 void WorkerServers::pull_rows(std::span<const Lookup> lookups, bool make) {
   ps::Client& servers = client();
+  for (const Lookup& l : lookups)
+    for (const int64_t id : std::span(l.ids, static_cast<size_t>(l.count)))
+      check_arg(id >= 0, "table '", job_.sparse[static_cast<size_t>(l.table)].name, "': id ", id,
+                " is negative");
+  if (!own_.empty()) return pull_own(lookups, make);
   for (const Lookup& l : lookups) pulled_[static_cast<size_t>(l.table)].given.clear();
   for (const Lookup& l : lookups) {
     std::vector<int64_t>& given = pulled_[static_cast<size_t>(l.table)].given;
@@ -72,9 +80,6 @@ void WorkerServers::pull_rows(std::span<const Lookup> lookups, bool make) {
     if (!first_of_table(i)) continue;
     const int table = lookups[i].table;
     Pulled& p = pulled_[static_cast<size_t>(table)];
-    for (const int64_t id : p.given)
-      check_arg(id >= 0, "table '", job_.sparse[static_cast<size_t>(table)].name, "': id ", id,
-                " is negative");
     p.ids = std::make_shared<const ps::IdBatch>(p.given, servers.servers());
     p.rows.resize(p.ids->unique().size() *
                   static_cast<size_t>(job_.sparse[static_cast<size_t>(table)].dim));
@@ -126,6 +131,10 @@ void WorkerServers::push(std::span<const Gradient> dense, std::span<const RowGra
     });
     for (size_t t = 0; t < gradients.size(); ++t)
       pushes_.push_back(servers.push_dense(static_cast<int>(t), gradients[t], rates[t]));
+  }
+  if (!own_.empty()) {
+    for (const RowGradient& gradient : rows) update_own(gradient);
+    return;
   }
   for (const RowGradient& gradient : rows) push_rows(gradient);
   push_uses();
@@ -198,8 +207,82 @@ void WorkerServers::start_with(std::span<const Value> values) {
   pull(values);
 }
 
+// --- geo -----------------------------------------------------------------------------------------
+
+// Those of the ids that are not here yet come from the servers.
+void WorkerServers::bring(size_t table, std::span<const int64_t> ids, bool make) {
+  GeoTable& own = *own_[table];
+  std::vector<int64_t> missing;
+  for (const int64_t id : ids)
+    if (!own.has(static_cast<uint64_t>(id))) missing.push_back(id);
+  if (missing.empty()) return;
+  const auto batch = std::make_shared<const ps::IdBatch>(missing, client_->servers());
+  const auto dim = static_cast<size_t>(job_.sparse[table].dim);
+  std::vector<float> rows(batch->unique().size() * dim);
+  client_
+      ->pull_sparse(static_cast<int>(table), batch, rows.data(), ps::Rows::kUnique,
+                    make ? ps::Absent::kMake : ps::Absent::kZero)
+      .wait();
+  for (size_t i = 0; i < batch->unique().size(); ++i)
+    own.add(batch->unique()[i], rows.data() + i * dim);
+}
+
+void WorkerServers::pull_own(std::span<const Lookup> lookups, bool make) {
+  for (const Lookup& l : lookups) {
+    const auto t = static_cast<size_t>(l.table);
+    const std::span ids(l.ids, static_cast<size_t>(l.count));
+    const int64_t dim = job_.sparse[t].dim;
+    if (make) {
+      bring(t, ids, make);
+      for (int64_t i = 0; i < l.count; ++i)
+        own_[t]->copy(static_cast<uint64_t>(l.ids[i]), l.rows + i * dim);
+      continue;
+    }
+    // A test makes no rows, and keeps none.
+    const auto batch = std::make_shared<const ps::IdBatch>(ids, client_->servers());
+    client_->pull_sparse(l.table, batch, l.rows, ps::Rows::kExpanded, ps::Absent::kZero).wait();
+    for (int64_t i = 0; i < l.count; ++i)
+      if (own_[t]->has(static_cast<uint64_t>(l.ids[i])))
+        own_[t]->copy(static_cast<uint64_t>(l.ids[i]), l.rows + i * dim);
+  }
+}
+
+void WorkerServers::update_own(const RowGradient& g) {
+  const auto t = static_cast<size_t>(g.table);
+  const std::span ids(g.ids, static_cast<size_t>(g.count));
+  const ps::IdBatch batch(ids, client_->servers());
+  const auto dim = static_cast<size_t>(job_.sparse[t].dim);
+  std::vector<float> sums(batch.unique().size() * dim);
+  for (size_t i = 0; i < ids.size(); ++i)
+    for (size_t k = 0; k < dim; ++k)
+      sums[batch.places()[i] * dim + k] += g.values[i * dim + k] * g.scale;
+  own_[t]->update(batch.unique(), sums.data(), g.lr);
+}
+
+// As for parameters, but only rows that this worker has changed travel.
+void WorkerServers::exchange_rows() {
+  const float share = 1.0f / static_cast<float>(job_.workers);
+  for (size_t t = 0; t < own_.size(); ++t) {
+    const std::vector<int64_t> changed = own_[t]->take_changed();
+    if (changed.empty()) continue;
+    const auto batch = std::make_shared<const ps::IdBatch>(changed, client_->servers());
+    const auto dim = static_cast<size_t>(job_.sparse[t].dim);
+    std::vector<float> rows(changed.size() * dim);
+    for (size_t i = 0; i < changed.size(); ++i)
+      own_[t]->share(batch->unique()[i], share, rows.data() + i * dim);
+    const auto table = static_cast<int>(t);
+    client_->push_sparse(table, batch, rows.data(), 1.0f, ps::Rows::kUnique).wait();
+    client_->pull_sparse(table, batch, rows.data(), ps::Rows::kUnique).wait();
+    for (size_t i = 0; i < changed.size(); ++i)
+      own_[t]->rebase(batch->unique()[i], rows.data() + i * dim);
+  }
+  push_uses();
+  wait_for_pushes();
+}
+
 void WorkerServers::exchange(std::span<const Exchange> values) {
   ps::Client& servers = client();
+  if (!own_.empty()) exchange_rows();
   const float share = 1.0f / static_cast<float>(job_.workers);
   const auto deltas = by_table<const float*>(values, [&](const Exchange& e) {
     std::vector<float>& delta = scaled_[static_cast<size_t>(e.parameter)];
