@@ -150,11 +150,9 @@ void measure_disk(uint64_t rows, int64_t dim) {
   make_rows(in_memory, rows);
   const int64_t bytes = in_memory.bytes();
   MemoryBudget budget(bytes / 3);
-  MemoryBudget::Share of_disk(budget, 0);
-  check_arg(of_disk.take(budget.bytes() / 6), "no memory");
   const auto folder = std::filesystem::temp_directory_path() / str("bench_ps_table.", getpid());
-  const auto disk = open_disk_rows({folder.string(), budget.bytes() / 6});
-  SparseTable table(spec, 1, {.budget = &budget, .disk = disk.get()});
+  DiskRows disk(folder.string());
+  SparseTable table(spec, 1, {.budget = &budget, .disk = &disk});
   make_rows(table, rows);
 
   const auto drawn = ids_for(size_t{1} << 23, rows, true, 5);

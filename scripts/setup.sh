@@ -7,7 +7,7 @@ set -euo pipefail
 
 build=(g++ cmake ninja-build ccache libdnnl-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev
        libcli11-dev libspdlog-dev libfmt-dev libpng-dev libturbojpeg0-dev libjpeg62-turbo-dev zlib1g-dev libssl-dev libhwloc-dev
-       libopenmpi-dev libcurl4-openssl-dev libarchive-dev libyaml-cpp-dev libicu-dev librocksdb-dev dataset-fashion-mnist
+       libopenmpi-dev libcurl4-openssl-dev libarchive-dev libyaml-cpp-dev libicu-dev dataset-fashion-mnist
        pybind11-dev python3-dev python3-numpy)
 test=(libgtest-dev python3 python3-pytest openmpi-bin iproute2)
 # clang-format 14 is the pinned style; the fuzz targets need a clang that knows std::source_location.

@@ -164,7 +164,13 @@ void barrier_worker() {
   if (rejoined) return;
   workers().barrier();
 }
-comm::Communicator& workers() { return *joined().workers; }
+comm::Communicator& workers() {
+  comm::Communicator& all = *joined().workers;
+  // Workers have unequal numbers of batches: who is ready first must not hold up the others' steps.
+  if (job().servers != nullptr && is_worker() && job().servers->worker().connected())
+    job().servers->worker().client().meet();
+  return all;
+}
 comm::Communicator& group(std::string_view comm_world) {
   Job& j = job();
   if (comm_world == "worker" || (comm_world == "all" && j.role.server_num() == 0)) return workers();
@@ -208,9 +214,9 @@ void stop_worker() { servers("stop_worker").worker().leave(); }
 void pull_parameters(runtime::Scope& scope) {
   if (job().own_tables == nullptr) servers("pull_parameters").pull(scope);
 }
-void save_servers(const std::string& folder) {
-  if (job().own_tables != nullptr) return job().own_tables->save(folder);
-  servers("save_servers").worker().client().save(folder);
+void save_servers(const std::string& folder, const ps::SaveOptions& options) {
+  if (job().own_tables != nullptr) return job().own_tables->save(folder, options);
+  servers("save_servers").worker().client().save(folder, options);
 }
 void load_own_tables(const std::string& folder) {
   check_arg(job().own_tables != nullptr, "this process keeps no tables of rows by id");

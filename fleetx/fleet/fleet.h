@@ -29,6 +29,7 @@
 #include "fleetx/fleet/distributed_optimizer.h"
 #include "fleetx/fleet/role_maker.h"
 #include "fleetx/fleet/util.h"
+#include "fleetx/ps/save_options.h"
 #include "fleetx/runtime/scope.h"
 
 namespace fleetx::fleet {
@@ -97,7 +98,7 @@ void stop_worker();
 void pull_parameters(runtime::Scope& scope);
 // The servers write what they keep, with the optimizer's state, into a folder that they all see.
 // Called by one worker.
-void save_servers(const std::string& folder);
+void save_servers(const std::string& folder, const ps::SaveOptions& options = {});
 // Drops rows of tables (ps::SparseTable::shrink); how many. Called by one worker.
 int64_t shrink(std::optional<float> threshold = {});
 // The tables of which the servers keep the rows. In a job of one worker without servers this

@@ -13,10 +13,10 @@ namespace fleetx::fleet {
 OwnTables::OwnTables(ps::JobSpec job)
     : job_((job.check(), std::move(job))), tables_(job_, 0, num_threads(), pool_) {}
 
-void OwnTables::save(const std::string& folder) {
+void OwnTables::save(const std::string& folder, const ps::SaveOptions& options) {
   const uint64_t number = ps::random_number();
-  ps::save_part(tables_, folder, number, 0);
-  ps::commit_snapshot(folder, number, 1);
+  ps::save_part(tables_, folder, number, 0, options);
+  ps::commit_snapshot(folder, number, 1, options.mode);
 }
 
 void OwnTables::load(const std::string& folder) {

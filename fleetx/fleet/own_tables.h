@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fleetx/kernel/servers.h"
+#include "fleetx/ps/save_options.h"
 #include "fleetx/ps/table_service.h"
 
 namespace fleetx::fleet {
@@ -15,7 +16,7 @@ class OwnTables final : public kernel::Servers {
 
   const ps::JobSpec& job() const { return job_; }
   // As those of ps::Client; what is loaded takes the place of all rows.
-  void save(const std::string& folder);
+  void save(const std::string& folder, const ps::SaveOptions& options = {});
   void load(const std::string& folder);
   int64_t shrink(std::optional<float> threshold) { return tables_.shrink(threshold); }
 

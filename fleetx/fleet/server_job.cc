@@ -31,7 +31,8 @@ ServerJob::ServerJob(const ir::Program& main, const ir::Program& startup,
   if (!role_.is_worker()) return;
   worker_ = std::make_shared<WorkerServers>(
       tables_, WorkerServers::Options{.gives_first_values = role_.is_first_worker(),
-                                      .waits_for_pushes = config.mode == "half_async"});
+                                      .waits_for_pushes = config.mode == "half_async",
+                                      .own_rules = own_rules(main, startup, config)});
   kernel::set_process_servers(worker_);
 }
 

@@ -99,9 +99,8 @@ ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
                  .dispatch = config.split_method == "HashName" ? ps::Dispatch::kHashName
                                                                : ps::Dispatch::kRoundRobin};
   const bool alone = config.mode == "alone";
-  const std::set<std::string> tables = geo     ? std::set<std::string>{}
-                                       : alone ? strategies::declared_tables(main, startup)
-                                               : strategies::sparse_tables(main);
+  const std::set<std::string> tables =
+      geo || alone ? strategies::declared_tables(main, startup) : strategies::sparse_tables(main);
   std::map<std::string, size_t> of_rate;  // dense tables
   for (const ir::Training::Parameter& p : ir::training_of(main, "servers").parameters) {
     if (alone && !tables.contains(p.name)) continue;
@@ -116,6 +115,10 @@ ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
                             .min_count = admission(var, "min_count", int64_t{1}),
                             .probability = admission(var, "probability", 1.0),
                             .life = life_of(var)});
+      check_arg(!geo || (job.sparse.back().min_count == 1 && job.sparse.back().probability == 1),
+                "table '", p.name,
+                "': in geo workers train their own rows, so the servers cannot decide which are "
+                "made (CountFilterEntry, ProbabilityEntry); leave out the entry, or use async");
       continue;
     }
     // Its norm is that of the whole parameter.
@@ -127,6 +130,18 @@ ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
   }
   job.check();
   return job;
+}
+
+std::map<std::string, ps::UpdateRulePtr> own_rules(const ir::Program& main,
+                                                   const ir::Program& startup,
+                                                   const ServerConfig& config) {
+  std::map<std::string, ps::UpdateRulePtr> rules;
+  if (config.mode != "geo") return rules;
+  for (const std::string& table : strategies::declared_tables(main, startup)) {
+    const auto [update, index] = update_of(main, table);
+    rules.emplace(table, rule_of(*update, index, startup));
+  }
+  return rules;
 }
 
 }  // namespace fleetx::fleet

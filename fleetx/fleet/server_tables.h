@@ -2,6 +2,9 @@
 // updates: every process of a job finds the same.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "fleetx/fleet/server_config.h"
 #include "fleetx/ir/program.h"
 #include "fleetx/ps/job_spec.h"
@@ -10,10 +13,15 @@ namespace fleetx::fleet {
 
 // Of a program after the optimizer and before the update strategies. Tables of rows are those of
 // strategies::sparse_tables; all other trained parameters are dense, in one table for each learning
-// rate (geo: all of them, and servers add up what workers push; alone: only the tables of
-// strategies::declared_tables are kept). What servers cannot do (an
+// rate (geo: the tables are those of strategies::declared_tables, and servers add up what workers
+// push; alone: only these tables are kept). What servers cannot do (an
 // initializer that is no function of the row) is kInvalidArgument.
 ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
                           const ServerConfig& config, int workers, int servers);
+
+// Geo: how workers train the rows of these tables.
+std::map<std::string, ps::UpdateRulePtr> own_rules(const ir::Program& main,
+                                                   const ir::Program& startup,
+                                                   const ServerConfig& config);
 
 }  // namespace fleetx::fleet

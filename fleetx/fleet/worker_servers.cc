@@ -9,7 +9,7 @@
 namespace fleetx::fleet {
 
 WorkerServers::WorkerServers(ps::JobSpec job, Options options)
-    : job_(std::move(job)), options_(options) {
+    : job_(std::move(job)), options_(std::move(options)) {
   for (size_t t = 0; t < job_.dense.size(); ++t)
     for (size_t i = 0; i < job_.dense[t].params.size(); ++i) {
       const ps::DenseParam& p = job_.dense[t].params[i];
@@ -21,6 +21,9 @@ WorkerServers::WorkerServers(ps::JobSpec job, Options options)
   pulled_.tables.resize(job_.sparse.size());
   counted_.resize(job_.sparse.size());
   scaled_.resize(places_.size());
+  if (options_.own_rules.empty()) return;
+  for (const ps::SparseSpec& table : job_.sparse)
+    own_.push_back(std::make_unique<GeoTable>(table.dim, options_.own_rules.at(table.name)));
 }
 
 void WorkerServers::connect(ps::ClientOptions options) {
@@ -64,6 +67,13 @@ bool WorkerServers::may_be_late() const {
          !options_.waits_for_pushes;
 }
 
+void WorkerServers::check_ids(std::span<const Lookup> lookups) const {
+  for (const Lookup& l : lookups)
+    for (const int64_t id : std::span(l.ids, static_cast<size_t>(l.count)))
+      check_arg(id >= 0, "table '", job_.sparse[static_cast<size_t>(l.table)].name, "': id ", id,
+                " is negative");
+}
+
 WorkerServers::PulledBatch WorkerServers::batch_of(std::span<const Lookup> lookups, bool make) {
   const auto is_free = [](const PulledBatch& b) {
     return std::ranges::all_of(b.tables, [](const Pulled& p) { return p.ticket.done(); });
@@ -80,6 +90,7 @@ WorkerServers::PulledBatch WorkerServers::batch_of(std::span<const Lookup> looku
     p.given.clear();
     p.ids.reset();
   }
+  check_ids(lookups);
   for (const Lookup& l : lookups) {
     std::vector<int64_t>& given = batch.tables[static_cast<size_t>(l.table)].given;
     given.insert(given.end(), l.ids, l.ids + l.count);
@@ -94,8 +105,6 @@ void WorkerServers::send(PulledBatch& batch) {
   for (size_t t = 0; t < batch.tables.size(); ++t) {
     Pulled& p = batch.tables[t];
     if (p.given.empty()) continue;
-    for (const int64_t id : p.given)
-      check_arg(id >= 0, "table '", job_.sparse[t].name, "': id ", id, " is negative");
     p.ids = std::make_shared<const ps::IdBatch>(p.given, servers.servers());
     p.rows.resize(p.ids->unique().size() * static_cast<size_t>(job_.sparse[t].dim));
     p.ticket = servers.pull_sparse(static_cast<int>(t), p.ids, p.rows.data(), ps::Rows::kUnique,
@@ -105,6 +114,7 @@ void WorkerServers::send(PulledBatch& batch) {
 }
 
 void WorkerServers::expect_rows(std::span<const Lookup> lookups, bool make) {
+  if (!own_.empty()) return;  // geo: most of them are here
   expected_.push_back(batch_of(lookups, make));
   if (may_be_late()) send_expected();
 }
@@ -136,6 +146,10 @@ void WorkerServers::take_batch(PulledBatch wanted) {
 }
 
 void WorkerServers::pull_rows(std::span<const Lookup> lookups, bool make) {
+  if (!own_.empty()) {
+    check_ids(lookups);
+    return pull_own(lookups, make);
+  }
   take_batch(batch_of(lookups, make));
   std::vector<size_t> at(pulled_.tables.size());  // ids of each table that are done
   for (const Lookup& l : lookups) {
@@ -182,6 +196,10 @@ void WorkerServers::push(std::span<const Gradient> dense, std::span<const RowGra
     });
     for (size_t t = 0; t < gradients.size(); ++t)
       pushes_.push_back(servers.push_dense(static_cast<int>(t), gradients[t], rates[t]));
+  }
+  if (!own_.empty()) {
+    for (const RowGradient& gradient : rows) update_own(gradient);
+    return;
   }
   for (const RowGradient& gradient : rows) push_rows(gradient);
   push_uses();
@@ -276,8 +294,82 @@ void WorkerServers::start_with(std::span<const Value> values) {
   pull(values);
 }
 
+// --- geo -----------------------------------------------------------------------------------------
+
+// Those of the ids that are not here yet come from the servers.
+void WorkerServers::bring(size_t table, std::span<const int64_t> ids, bool make) {
+  GeoTable& own = *own_[table];
+  std::vector<int64_t> missing;
+  for (const int64_t id : ids)
+    if (!own.has(static_cast<uint64_t>(id))) missing.push_back(id);
+  if (missing.empty()) return;
+  const auto batch = std::make_shared<const ps::IdBatch>(missing, client_->servers());
+  const auto dim = static_cast<size_t>(job_.sparse[table].dim);
+  std::vector<float> rows(batch->unique().size() * dim);
+  client_
+      ->pull_sparse(static_cast<int>(table), batch, rows.data(), ps::Rows::kUnique,
+                    make ? ps::Absent::kMake : ps::Absent::kZero)
+      .wait();
+  for (size_t i = 0; i < batch->unique().size(); ++i)
+    own.add(batch->unique()[i], rows.data() + i * dim);
+}
+
+void WorkerServers::pull_own(std::span<const Lookup> lookups, bool make) {
+  for (const Lookup& l : lookups) {
+    const auto t = static_cast<size_t>(l.table);
+    const std::span ids(l.ids, static_cast<size_t>(l.count));
+    const int64_t dim = job_.sparse[t].dim;
+    if (make) {
+      bring(t, ids, make);
+      for (int64_t i = 0; i < l.count; ++i)
+        own_[t]->copy(static_cast<uint64_t>(l.ids[i]), l.rows + i * dim);
+      continue;
+    }
+    // A test makes no rows, and keeps none.
+    const auto batch = std::make_shared<const ps::IdBatch>(ids, client_->servers());
+    client_->pull_sparse(l.table, batch, l.rows, ps::Rows::kExpanded, ps::Absent::kZero).wait();
+    for (int64_t i = 0; i < l.count; ++i)
+      if (own_[t]->has(static_cast<uint64_t>(l.ids[i])))
+        own_[t]->copy(static_cast<uint64_t>(l.ids[i]), l.rows + i * dim);
+  }
+}
+
+void WorkerServers::update_own(const RowGradient& g) {
+  const auto t = static_cast<size_t>(g.table);
+  const std::span ids(g.ids, static_cast<size_t>(g.count));
+  const ps::IdBatch batch(ids, client_->servers());
+  const auto dim = static_cast<size_t>(job_.sparse[t].dim);
+  std::vector<float> sums(batch.unique().size() * dim);
+  for (size_t i = 0; i < ids.size(); ++i)
+    for (size_t k = 0; k < dim; ++k)
+      sums[batch.places()[i] * dim + k] += g.values[i * dim + k] * g.scale;
+  own_[t]->update(batch.unique(), sums.data(), g.lr);
+}
+
+// As for parameters, but only rows that this worker has changed travel.
+void WorkerServers::exchange_rows() {
+  const float share = 1.0f / static_cast<float>(job_.workers);
+  for (size_t t = 0; t < own_.size(); ++t) {
+    const std::vector<int64_t> changed = own_[t]->take_changed();
+    if (changed.empty()) continue;
+    const auto batch = std::make_shared<const ps::IdBatch>(changed, client_->servers());
+    const auto dim = static_cast<size_t>(job_.sparse[t].dim);
+    std::vector<float> rows(changed.size() * dim);
+    for (size_t i = 0; i < changed.size(); ++i)
+      own_[t]->share(batch->unique()[i], share, rows.data() + i * dim);
+    const auto table = static_cast<int>(t);
+    client_->push_sparse(table, batch, rows.data(), 1.0f, ps::Rows::kUnique).wait();
+    client_->pull_sparse(table, batch, rows.data(), ps::Rows::kUnique).wait();
+    for (size_t i = 0; i < changed.size(); ++i)
+      own_[t]->rebase(batch->unique()[i], rows.data() + i * dim);
+  }
+  push_uses();
+  wait_for(pushes_);
+}
+
 void WorkerServers::exchange(std::span<const Exchange> values) {
   ps::Client& servers = client();
+  if (!own_.empty()) exchange_rows();
   const float share = 1.0f / static_cast<float>(job_.workers);
   const auto deltas = by_table<const float*>(values, [&](const Exchange& e) {
     std::vector<float>& delta = scaled_[static_cast<size_t>(e.parameter)];

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "fleetx/fleet/geo_table.h"
 #include "fleetx/kernel/servers.h"
 #include "fleetx/ps/client.h"
 
@@ -24,6 +25,8 @@ class WorkerServers final : public kernel::Servers {
     bool gives_first_values = false;  // the first worker
     // half_async: a step ends when the servers have applied its gradients.
     bool waits_for_pushes = false;
+    // geo: how this worker trains its own rows, by table. The servers add up what it has learned.
+    std::map<std::string, ps::UpdateRulePtr> own_rules{};
   };
   WorkerServers(ps::JobSpec job, Options options);
 
@@ -74,6 +77,7 @@ class WorkerServers final : public kernel::Servers {
   const Place& place(int parameter) const { return places_[static_cast<size_t>(parameter)]; }
   // A step may compute with values that miss the update of the step before.
   bool may_be_late() const;
+  void check_ids(std::span<const Lookup> lookups) const;
   PulledBatch batch_of(std::span<const Lookup> lookups, bool make);
   void send(PulledBatch& batch);
   void send_expected();
@@ -84,6 +88,11 @@ class WorkerServers final : public kernel::Servers {
   static void wait_for(std::vector<ps::Ticket>& tickets);
   void push_rows(const RowGradient& gradient);
   void push_uses();
+  // Geo: of rows that this worker trains.
+  void pull_own(std::span<const Lookup> lookups, bool make);
+  void bring(size_t table, std::span<const int64_t> ids, bool make);
+  void update_own(const RowGradient& gradient);
+  void exchange_rows();
   // Pointers by table, in the order of its parameters. Every parameter of a table must be there.
   template <class P, class Values, class Get>
   std::vector<std::vector<P>> by_table(const Values& values, Get get) const;
@@ -106,6 +115,7 @@ class WorkerServers final : public kernel::Servers {
     std::vector<float> shows, clicks;
   };
   std::vector<Counted> counted_;
+  std::vector<std::unique_ptr<GeoTable>> own_;  // by table; empty: the servers train them
 };
 
 }  // namespace fleetx::fleet

@@ -86,7 +86,7 @@ class Client::Impl {
 
   std::vector<std::vector<Block>> blocks;  // of dense tables
   PayloadPool pool;
-  std::atomic<uint64_t> barriers{0};
+  std::atomic<uint64_t> barriers{0}, meetings{0};
   std::atomic<bool> left{false};
 
  private:
@@ -490,15 +490,26 @@ int Client::servers() const { return static_cast<int>(impl_->servers()); }
 int Client::worker() const { return impl_->options().worker; }
 void Client::flush() { impl_->flush(); }
 
+void Client::meet() {
+  if (impl_->job().mode != Mode::kSync || impl_->job().workers == 1) return;
+  impl_->flush();
+  Ticket(impl_->ask({.kind = Kind::kMeet, .count = ++impl_->meetings}, {}, true)).wait();
+}
+
 void Client::barrier() {
+  meet();
   Ticket(impl_->ask({.kind = Kind::kBarrier, .count = ++impl_->barriers}, {}, false)).wait();
 }
 
-void Client::save(const std::string& folder) {
+void Client::save(const std::string& folder, const SaveOptions& options) {
   impl_->flush();
-  const uint64_t number = random_number();
-  Ticket(impl_->ask({.kind = Kind::kSave, .count = number}, folder, true)).wait();
-  Ticket(impl_->ask({.kind = Kind::kCommit, .count = number}, folder, false)).wait();
+  Header header{.kind = Kind::kSave, .count = random_number()};
+  if (options.mode == SaveOptions::Mode::kBase) header.flags |= wire::kBase;
+  if (options.mode == SaveOptions::Mode::kDelta) header.flags |= wire::kDelta;
+  if (options.text) header.flags |= wire::kText;
+  Ticket(impl_->ask(header, folder, true)).wait();
+  header.kind = Kind::kCommit;
+  Ticket(impl_->ask(header, folder, false)).wait();
 }
 
 void Client::load(const std::string& folder) {

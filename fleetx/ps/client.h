@@ -29,6 +29,7 @@
 
 #include "fleetx/ps/id_batch.h"
 #include "fleetx/ps/job_spec.h"
+#include "fleetx/ps/save_options.h"
 #include "fleetx/ps/stats.h"
 
 namespace fleetx::ps {
@@ -97,9 +98,13 @@ class Client {
 
   void flush();    // waits for all pushes; throws the first error of those nobody waited for
   void barrier();  // of all workers that have not said goodbye
+  // Sync: this worker is about to wait for all others, outside of the servers; all call it before
+  // it. Those that have more batches go on training without this worker, instead of waiting for it
+  // while it waits for them. When it returns, all pushes of this worker have been applied or kept.
+  void meet();
   // All servers write their part of a snapshot into this folder of theirs; complete when the call
   // returns. One worker calls it.
-  void save(const std::string& folder);
+  void save(const std::string& folder, const SaveOptions& options = {});
   void load(const std::string& folder);
   // Drops rows (SparseTable::shrink); how many.
   int64_t shrink(std::optional<float> threshold = std::nullopt);

@@ -51,7 +51,9 @@ void RowIndex::reserve(size_t ids) {
   if (ids <= most_ && count_ != 0) return;
   const uint64_t count = buckets_for(ids, kSlots);
   FLEETX_CHECK(count < (uint64_t{1} << 32));
-  const Mapping old = std::exchange(memory_, Mapping(count * sizeof(Bucket)));
+  const size_t bytes = count * sizeof(Bucket);
+  const Mapping old =
+      std::exchange(memory_, folder_.empty() ? Mapping(bytes) : Mapping(bytes, folder_));
   const std::span<const Bucket> old_buckets(static_cast<const Bucket*>(old.data()), count_);
   count_ = count;
   most_ = static_cast<size_t>(static_cast<double>(count) * kSlots * kLoad);

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
 
 #include "fleetx/base/rng.h"
 #include "fleetx/ps/row_memory.h"
@@ -20,6 +22,8 @@ class RowIndex {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   RowIndex() { reserve(1); }
+  // In files of this folder (Mapping).
+  explicit RowIndex(std::string folder) : folder_(std::move(folder)) { reserve(1); }
 
   // hash: of the id, evenly spread in its lower 32 bits.
   void prefetch(uint64_t hash) const { __builtin_prefetch(&buckets()[home(hash)]); }
@@ -91,6 +95,7 @@ class RowIndex {
   }
   void take_out(uint64_t at, uint32_t slot);
 
+  std::string folder_;
   Mapping memory_;
   uint64_t count_ = 0;  // buckets
   size_t size_ = 0, most_ = 0;

@@ -1,13 +1,17 @@
 #include "fleetx/ps/row_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "fleetx/base/error.h"
+#include "fleetx/base/fd.h"
 
 namespace fleetx::ps {
 namespace {
@@ -24,6 +28,28 @@ Mapping::Mapping(size_t bytes) : bytes_(bytes) {
          str("no memory for a table: ", bytes, " more bytes: ", std::strerror(errno)));
   }
   madvise(data_, bytes, MADV_HUGEPAGE);
+}
+
+Mapping::Mapping(size_t bytes, const std::string& folder) : bytes_(bytes) {
+  static std::atomic<uint64_t> number{0};  // threads make files in the same folder
+  const std::string path = str(folder, "/", getpid(), ".", number++);
+  const Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  int error = file ? 0 : errno;
+  if (file) {
+    unlink(path.c_str());
+    error = posix_fallocate(file.get(), 0, static_cast<int64_t>(bytes));
+  }
+  if (error == 0) {
+    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    if (data_ == MAP_FAILED) {
+      data_ = nullptr;
+      error = errno;
+    }
+  }
+  if (error != 0)
+    fail(Error::Kind::kUnsupported,
+         str("rows on disk: ", path, ", ", bytes, " bytes: ", std::strerror(error)));
+  madvise(data_, bytes, MADV_RANDOM);
 }
 
 Mapping::~Mapping() {

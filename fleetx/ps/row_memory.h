@@ -5,15 +5,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace fleetx::ps {
 
-// Anonymous pages, zero, with huge pages where the kernel has them.
+// Anonymous pages, zero, with huge pages where the kernel has them; or those of a file.
 class Mapping {
  public:
   Mapping() = default;
   explicit Mapping(size_t bytes);
+  // In a file that is made in this folder, and at once has no name any more. A full disk is
+  // kUnsupported.
+  Mapping(size_t bytes, const std::string& folder);
   ~Mapping();
   Mapping(Mapping&& other) noexcept;
   Mapping& operator=(Mapping&& other) noexcept;

@@ -97,6 +97,7 @@ size_t RowShard::room(size_t wanted) {
 void RowShard::put_aside(size_t count) {
   std::vector<uint64_t> changed;
   std::vector<const float*> records;
+  std::vector<DiskRows::Mark> marks;
   std::vector<uint32_t> out;
   const uint32_t rows = rows_.size();
   for (uint64_t left = uint64_t{kRounds} * rows; left > 0 && out.size() < count; --left) {
@@ -111,12 +112,13 @@ void RowShard::put_aside(size_t count) {
     if ((resident.mark & kChanged) != 0) {
       changed.push_back(resident.id());
       records.push_back(rows_.row(row));
+      marks.push_back((resident.mark & kTouched) != 0 ? base_ : 0);
     }
     resident.mark |= kFree;  // not twice
     out.push_back(row);
   }
   try {
-    memory_.disk->write(memory_.place, changed, records, record_bytes());
+    memory_.disk->write(memory_.place, changed, records, marks, record_bytes());
   } catch (...) {
     for (const uint32_t row : out) residents_[row].mark &= ~kFree;
     throw;
@@ -126,33 +128,14 @@ void RowShard::put_aside(size_t count) {
 
 void RowShard::bring_in(std::span<const uint64_t> ids) {
   if (total_ == resident()) return;  // all rows are in memory
-  memory_.disk->read(memory_.place, ids, record_bytes(), [&](size_t i, const void* record) {
+  const auto found = [&](size_t i, const void* record, DiskRows::Mark mark) {
     const uint64_t hash = hash_id(ids[i]);
-    if (index_.find(ids[i], hash) == RowIndex::kNone)  // an id may stand there twice
-      std::memcpy(rows_.row(add_resident(ids[i], hash)), record, record_bytes());
-  });
-}
-
-// Then the disk has every row.
-void RowShard::write_back() {
-  std::vector<uint64_t> ids;
-  std::vector<const float*> records;
-  std::vector<uint32_t> rows;
-  const auto write = [&] {
-    memory_.disk->write(memory_.place, ids, records, record_bytes());
-    for (const uint32_t row : rows) residents_[row].mark &= ~kChanged;
-    ids.clear();
-    records.clear();
-    rows.clear();
+    if (index_.find(ids[i], hash) != RowIndex::kNone) return;  // an id may stand there twice
+    const uint32_t row = add_resident(ids[i], hash);
+    std::memcpy(rows_.row(row), record, record_bytes());
+    if (tracks() && mark == base_) residents_[row].mark |= kTouched;
   };
-  index_.for_each([&](uint64_t id, uint32_t row) {
-    if ((residents_[row].mark & kChanged) == 0) return;
-    ids.push_back(id);
-    records.push_back(rows_.row(row));
-    rows.push_back(row);
-    if (ids.size() == kPutAside) write();
-  });
-  write();
+  memory_.disk->read(memory_.place, ids, record_bytes(), found);
 }
 
 // --- ids that are not admitted yet ---------------------------------------------------------------
@@ -170,7 +153,7 @@ int64_t RowShard::seen(uint64_t id) {
   if (found != seen_.end()) return found->second;
   int64_t count = 0;
   if (seen_on_disk_)
-    memory_.disk->read(memory_.seen, {&id, 1}, sizeof count, [&](size_t, const void* bytes) {
+    memory_.disk->read(memory_.seen, {&id, 1}, sizeof count, [&](size_t, const void* bytes, auto) {
       std::memcpy(&count, bytes, sizeof count);
     });
   return count;
@@ -195,23 +178,46 @@ void RowShard::spill_seen() {
     ids.push_back(id);
     counts.push_back(reinterpret_cast<const float*>(&count));
   }
-  memory_.disk->write(memory_.seen, ids, counts, sizeof(int64_t));
+  const std::vector<DiskRows::Mark> marks(ids.size());
+  memory_.disk->write(memory_.seen, ids, counts, marks, sizeof(int64_t));
   seen_.clear();
   seen_on_disk_ = true;
 }
 
 // --- all rows ------------------------------------------------------------------------------------
 
-void RowShard::for_each(Taken taken, const Visit& visit) {
-  if (!has_disk() || total_ == resident()) {
-    index_.for_each([&](uint64_t id, uint32_t row) { visit(id, record(row)); });
-    return;
-  }
-  write_back();
-  const auto view = memory_.disk->look(memory_.place);
-  { const Taken done(std::move(taken)); }
+void RowShard::for_each(const Visit& visit) {
+  index_.for_each([&](uint64_t id, uint32_t row) { visit(id, record(row)); });
+  if (!has_disk() || total_ == resident()) return;
   std::vector<float> aligned(static_cast<size_t>(memory_.record_floats));
-  view->for_each(record_bytes(), [&](uint64_t id, const void* bytes) {
+  memory_.disk->for_each(memory_.place, [&](uint64_t id, const void* bytes, auto) {
+    if (!on_disk_only(id)) return;
+    std::memcpy(aligned.data(), bytes, record_bytes());
+    visit(id, aligned);
+  });
+}
+
+bool RowShard::touched(uint32_t row) const {
+  if (has_disk()) return (residents_[row].mark & kTouched) != 0;
+  return row / 64 < touched_.size() && (touched_[row / 64] >> (row % 64) & 1) != 0;
+}
+
+void RowShard::begin_base() {
+  ++base_;
+  gone_.clear();
+  touched_.assign(touched_.size(), 0);
+  for (Resident& resident : residents_) resident.mark &= ~kTouched;
+}
+
+void RowShard::for_each_change(const Visit& visit, const std::function<void(uint64_t id)>& gone) {
+  for (const uint64_t id : gone_) gone(id);
+  index_.for_each([&](uint64_t id, uint32_t row) {
+    if (touched(row)) visit(id, record(row));
+  });
+  if (!has_disk() || total_ == resident()) return;
+  std::vector<float> aligned(static_cast<size_t>(memory_.record_floats));
+  memory_.disk->for_each(memory_.place, [&](uint64_t id, const void* bytes, DiskRows::Mark mark) {
+    if (mark != base_ || !on_disk_only(id)) return;
     std::memcpy(aligned.data(), bytes, record_bytes());
     visit(id, aligned);
   });
@@ -226,7 +232,7 @@ bool RowShard::put(uint64_t id, uint64_t hash, std::span<const float> values) {
     if (found == RowIndex::kNone) found = add(id, hash);
   }
   std::ranges::copy(values, rows_.row(found));
-  if (has_disk()) note_change(found);
+  note_change(found);
   return true;
 }
 
@@ -240,7 +246,10 @@ int64_t RowShard::drop(const Keep& keep) {
 int64_t RowShard::drop_resident(const Keep& keep) {
   std::vector<std::pair<uint64_t, uint32_t>> kept;
   index_.for_each([&](uint64_t id, uint32_t row) {
-    if (keep(id, record(row))) kept.emplace_back(id, row);
+    if (keep(id, record(row)))
+      kept.emplace_back(id, row);
+    else if (tracks())
+      gone_.push_back(id);
   });
   const auto dropped = static_cast<int64_t>(index_.size() - kept.size());
   const size_t chunk = size_t{1} << memory_.chunk_shift;
@@ -248,8 +257,10 @@ int64_t RowShard::drop_resident(const Keep& keep) {
   RowIndex index;
   index.reserve(memory_.limited ? capacity : kept.size());
   RowMemory rows(*pool_, memory_.record_floats, memory_.chunk_shift);
+  std::vector<uint64_t> bits(touched_.empty() ? 0 : rows_.size() / 64 + 1);
   for (const auto& [id, old] : kept) {
     const uint32_t row = rows.add();
+    if (touched(old)) bits[row / 64] |= uint64_t{1} << (row % 64);
     std::ranges::copy(record(old), rows.row(row));
     index.insert(id, hash_id(id), row);
   }
@@ -259,32 +270,30 @@ int64_t RowShard::drop_resident(const Keep& keep) {
         static_cast<int64_t>(index.bytes()));
   capacity_ = memory_.limited ? capacity : 0;
   free_.clear();
+  touched_.swap(bits);
   index_ = std::move(index);
   rows_.swap(rows);
   return dropped;
 }
 
 int64_t RowShard::drop_on_disk(const Keep& keep) {
-  write_back();
-  int64_t dropped = 0;
   std::vector<uint64_t> ids;
-  const auto erase = [&] {
-    memory_.disk->erase(memory_.place, ids);
-    dropped += static_cast<int64_t>(ids.size());
-    for (const uint64_t id : ids) {
-      const uint32_t row = index_.find(id, hash_id(id));
-      if (row != RowIndex::kNone) set_free(row);
-    }
-    ids.clear();
-  };
+  std::vector<uint32_t> rows;
+  index_.for_each([&](uint64_t id, uint32_t row) {
+    if (keep(id, record(row))) return;
+    ids.push_back(id);
+    rows.push_back(row);
+  });
   std::vector<float> aligned(static_cast<size_t>(memory_.record_floats));
-  memory_.disk->look(memory_.place)->for_each(record_bytes(), [&](uint64_t id, const void* bytes) {
+  memory_.disk->for_each(memory_.place, [&](uint64_t id, const void* bytes, auto) {
+    if (!on_disk_only(id)) return;
     std::memcpy(aligned.data(), bytes, record_bytes());
     if (!keep(id, aligned)) ids.push_back(id);
-    if (ids.size() == kPutAside) erase();
   });
-  erase();
-  return dropped;
+  for (const uint32_t row : rows) set_free(row);
+  memory_.disk->erase(memory_.place, ids);
+  if (tracks()) gone_.insert(gone_.end(), ids.begin(), ids.end());
+  return static_cast<int64_t>(ids.size());
 }
 
 }  // namespace fleetx::ps

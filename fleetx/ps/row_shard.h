@@ -5,8 +5,12 @@
 // there is a disk, it puts rows aside there: a hand goes round over the rows, and one whose uses
 // since the last time are used up goes out (the clock algorithm with counts, close to "the least
 // used"). Only rows that have changed are written. Rows come back by bring_in().
+//
+// From the first begin_base() on a shard knows which of its rows have changed since the last one,
+// and which are gone: a bit of each row in memory, a number with each row on disk.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <span>
@@ -73,11 +77,17 @@ class alignas(64) RowShard {
   // Of ids that are not in memory, those that are on disk are in memory then; needs room.
   void bring_in(std::span<const uint64_t> ids);
 
-  // With a disk: a row was used or changed.
+  // With a disk: a row was used. Where notes_changes(): it was changed.
   void note_use(uint32_t row) {
     if ((residents_[row].mark & kUses) != kUses) ++residents_[row].mark;
   }
-  void note_change(uint32_t row) { residents_[row].mark |= kChanged; }
+  void note_change(uint32_t row) {
+    if (has_disk())
+      residents_[row].mark |= kChanged | kTouched;
+    else if (tracks())
+      touch(row);
+  }
+  bool notes_changes() const { return has_disk() || tracks(); }
 
   // Ids that are not admitted yet. Whether there is memory for so many more of them; how many
   // pushes an id has had; one more of them (how many now).
@@ -88,15 +98,18 @@ class alignas(64) RowShard {
 
   using Visit = std::function<void(uint64_t id, std::span<const float> record)>;
   using Keep = std::function<bool(uint64_t id, std::span<const float> record)>;
-  // Every row, as of now. Gives the shard free as soon as it can.
-  void for_each(Taken taken, const Visit& visit);
+  void for_each(const Visit& visit);  // every row
+  // From now on changes are counted anew.
+  void begin_base();
+  bool tracks() const { return base_ > 0; }
+  void for_each_change(const Visit& visit, const std::function<void(uint64_t id)>& gone);
   // Gives a row this record, and makes it if there is none. False: no memory.
   bool put(uint64_t id, uint64_t hash, std::span<const float> record);
   int64_t drop(const Keep& keep);  // how many
 
  private:
   // Of a row in memory, with a disk. 12 bytes of each row.
-  static constexpr uint32_t kUses = 3, kChanged = 4, kFree = 8;
+  static constexpr uint32_t kUses = 3, kChanged = 4, kFree = 8, kTouched = 16;
   struct Resident {
     uint32_t id_low = 0, id_high = 0, mark = kFree;
     uint64_t id() const { return uint64_t{id_high} << 32 | id_low; }
@@ -111,7 +124,13 @@ class alignas(64) RowShard {
   bool grow();
   void put_aside(size_t count);
   void set_free(uint32_t row);
-  void write_back();
+  void touch(uint32_t row) {
+    if (row / 64 >= touched_.size())
+      touched_.resize(std::max<size_t>(row / 64 + 1, rows_.size() / 64));
+    touched_[row / 64] |= uint64_t{1} << (row % 64);
+  }
+  bool touched(uint32_t row) const;
+  bool on_disk_only(uint64_t id) const { return index_.find(id, hash_id(id)) == RowIndex::kNone; }
   void spill_seen();
   int64_t drop_resident(const Keep& keep);
   int64_t drop_on_disk(const Keep& keep);
@@ -129,6 +148,9 @@ class alignas(64) RowShard {
   std::unordered_map<uint64_t, int64_t> seen_;  // pushes of ids that are not admitted yet
   int64_t seen_bytes_ = 0;                      // limited: asked for
   bool seen_on_disk_ = false;
+  uint32_t base_ = 0;              // how many there were; also the mark of a row on disk
+  std::vector<uint64_t> touched_;  // without a disk: bits of rows
+  std::vector<uint64_t> gone_;     // ids that were dropped since the last one
 };
 
 }  // namespace fleetx::ps

@@ -15,7 +15,8 @@ using wire::Kind;
 
 namespace {
 
-constexpr int kTickMs = 200;  // how often silent workers are looked for
+constexpr int kTickMs = 200;                  // how often silent workers are looked for
+constexpr std::chrono::seconds kLongWait{5};  // of a pull in sync mode
 
 void add_to(int epoll, int fd, uint32_t events) {
   epoll_event event{};
@@ -137,6 +138,8 @@ void Server::Impl::run() {
     for (Door& door : doors_) door.serve();
     look_for_lost();
     look_for_absent();
+    for (const std::string& wait : tables_.long_waits(kLongWait))
+      log::warning("ps", name(), ", after ", kLongWait.count(), " s: ", wait);
     snapshot_if_due();
     check_not_deposed();
     pull_rate_.measure(pulls_);
@@ -246,6 +249,7 @@ uint64_t Server::Impl::payload_bytes(const ServerConnection& connection, const H
     case Kind::kCommit:
     case Kind::kLoad: return text();
     case Kind::kBarrier:
+    case Kind::kMeet:
     case Kind::kShrink:
     case Kind::kGoodbye:
     case Kind::kStop: return 0;
@@ -269,6 +273,11 @@ void Server::Impl::handle(const ConnectionPtr& connection, const Header& h, Payl
       return confirm(connection, h, payload.text());
     }
     case Kind::kBarrier: return on_barrier(connection, h);
+    case Kind::kMeet: {
+      const auto changing = gate_.change();
+      tables_.meet(worker, h.count);
+      return confirm(connection, h, {});
+    }
     case Kind::kGoodbye: return on_goodbye(connection, h);
     case Kind::kPing: return reply(*connection, h);
     case Kind::kStop: reply(*connection, h); return stop_all();

@@ -10,6 +10,18 @@ using comm::seconds_since;
 using wire::Header;
 using wire::Kind;
 
+namespace {
+
+SaveOptions save_options_of(const Header& h) {
+  using Mode = SaveOptions::Mode;
+  return {.mode = (h.flags & wire::kBase) != 0    ? Mode::kBase
+                  : (h.flags & wire::kDelta) != 0 ? Mode::kDelta
+                                                  : Mode::kAll,
+          .text = (h.flags & wire::kText) != 0};
+}
+
+}  // namespace
+
 // --- commands that take long ---------------------------------------------------------------------
 
 void Server::Impl::on_slow(const ConnectionPtr& connection, const Header& h,
@@ -17,8 +29,10 @@ void Server::Impl::on_slow(const ConnectionPtr& connection, const Header& h,
   auto command = [this, connection, h, folder = std::string(payload.text())] {
     try {
       uint64_t count = 0;
-      if (h.kind == Kind::kSave) save_part(tables_, folder, h.count, options_.index);
-      if (h.kind == Kind::kCommit) commit_snapshot(folder, h.count, options_.job.servers);
+      const SaveOptions save = save_options_of(h);
+      if (h.kind == Kind::kSave) save_part(tables_, folder, h.count, options_.index, save);
+      if (h.kind == Kind::kCommit)
+        commit_snapshot(folder, h.count, options_.job.servers, save.mode);
       if (h.kind == Kind::kLoad) load_snapshot(tables_, folder, options_.index);
       if (h.kind == Kind::kShrink) count = shrink(h);
       // A server that comes back must have forgotten the same rows.

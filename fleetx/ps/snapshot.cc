@@ -1,10 +1,12 @@
 #include "fleetx/ps/snapshot.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
+#include <unordered_set>
 
 #include "fleetx/base/checksum.h"
 
@@ -17,10 +19,13 @@ constexpr std::string_view kManifest = "snapshot", kFormat = "fleetx-ps";
 constexpr uint64_t kMaxSection = uint64_t{1} << 32;
 constexpr size_t kSparseBytes = size_t{4} << 20;  // of a section
 constexpr size_t kSectionHeader = 4 + 8 + 8;
+constexpr std::string_view kPart = ".part", kDelta = ".delta";
 
-std::string part_name(uint64_t number, int server, int servers) {
+using Save = SaveOptions::Mode;
+
+std::string part_name(uint64_t number, int server, int servers, std::string_view extension) {
   std::ostringstream name;
-  name << std::hex << number << std::dec << "-" << server << "-of-" << servers << ".part";
+  name << std::hex << number << std::dec << "-" << server << "-of-" << servers << extension;
   return name.str();
 }
 
@@ -48,7 +53,15 @@ void write_dense(PartWriter& file, TableService::Dense& table) {
   }
 }
 
-void write_sparse(PartWriter& file, const SparseSpec& spec, SparseTable& table) {
+void write_gone(PartWriter& file, const SparseSpec& spec, std::vector<uint64_t>& ids) {
+  std::string content;
+  wire::put_text(content, spec.name);
+  wire::put_numbers(content, ids);
+  file.write(Section::kGone, content);
+  ids.clear();
+}
+
+void write_sparse(PartWriter& file, const SparseSpec& spec, SparseTable& table, Save mode) {
   const std::vector<float> scalars = table.scalars();
   const auto record = static_cast<size_t>(table.record_floats());
   const size_t uses = spec.life ? kUseFloats : 0;
@@ -61,7 +74,8 @@ void write_sparse(PartWriter& file, const SparseSpec& spec, SparseTable& table) 
     content.reserve(64 + ids.size() * (8 + 4 * record));
     wire::put_text(content, spec.name);
     wire::put(content, static_cast<uint64_t>(table.dim()));
-    wire::put(content, static_cast<uint32_t>((record - uses) / static_cast<size_t>(table.dim()) - 1));
+    wire::put(content,
+              static_cast<uint32_t>((record - uses) / static_cast<size_t>(table.dim()) - 1));
     wire::put(content, static_cast<uint32_t>(scalars.size()));
     wire::put(content, static_cast<uint64_t>(ids.size()));
     put_floats(content, scalars);
@@ -72,11 +86,25 @@ void write_sparse(PartWriter& file, const SparseSpec& spec, SparseTable& table) 
     records.clear();
     written = true;
   };
-  table.for_each([&](uint64_t id, std::span<const float> r) {
+  const auto visit = [&](uint64_t id, std::span<const float> r) {
     ids.push_back(id);
     records.insert(records.end(), r.begin(), r.end());
     if (ids.size() == most) flush();
-  });
+  };
+  if (mode == Save::kAll) table.for_each(visit);
+  if (mode == Save::kBase) table.begin_base(visit);
+  std::vector<uint64_t> gone;
+  if (mode == Save::kDelta) {
+    // Those that are gone come first, wherever they are: one that was made again is a row, too.
+    table.for_each_change([](auto, auto) {},
+                          [&](uint64_t id) {
+                            gone.push_back(id);
+                            if (gone.size() * sizeof id >= kSparseBytes)
+                              write_gone(file, spec, gone);
+                          });
+    if (!gone.empty()) write_gone(file, spec, gone);
+    table.for_each_change(visit, [](uint64_t) {});
+  }
   if (!ids.empty() || !written) flush();  // an empty table has scalars, too
 }
 
@@ -170,9 +198,24 @@ void load_sparse(TableService& tables, int server, Section section, wire::Cursor
   }
 }
 
+void load_gone(TableService& tables, wire::Cursor& in, std::string_view path) {
+  const std::string name = in.text();
+  const std::vector<uint64_t> all = in.numbers();
+  in.finish();
+  const std::unordered_set<uint64_t> ids(all.begin(), all.end());
+  const auto& specs = tables.job().sparse;
+  const auto spec = std::ranges::find(specs, name, &SparseSpec::name);
+  check_arg(spec != specs.end(), path, ": sparse table '", name,
+            "' is not in this job: it is a snapshot of another model");
+  tables.sparse()[static_cast<size_t>(spec - specs.begin())]->drop(
+      [&](uint64_t id, auto) { return !ids.contains(id); });
+}
+
 struct Manifest {
   uint64_t number = 0;
   int parts = 0;
+  uint64_t delta = 0;
+  int delta_parts = 0;  // 0: there is none
 };
 
 Manifest read_manifest(const std::string& folder) {
@@ -184,9 +227,23 @@ Manifest read_manifest(const std::string& folder) {
   int version = 0;
   Manifest m;
   text >> format >> version >> std::hex >> m.number >> std::dec >> m.parts;
-  check_file(text && format == kFormat && version == 1 && m.parts > 0, path,
-             ": not a snapshot of this version");
+  if (version == 2) text >> std::hex >> m.delta >> std::dec >> m.delta_parts;
+  check_file(text && format == kFormat && (version == 1 || version == 2) && m.parts > 0 &&
+                 (version == 1 || m.delta_parts > 0),
+             path, ": not a snapshot of this version");
   return m;
+}
+
+void write_manifest(const std::string& folder, const Manifest& m) {
+  std::ostringstream text;
+  text << kFormat << (m.delta_parts > 0 ? " 2 " : " 1 ") << std::hex << m.number << std::dec << " "
+       << m.parts;
+  if (m.delta_parts > 0) text << " " << std::hex << m.delta << std::dec << " " << m.delta_parts;
+  text << "\n";
+  const std::string path = (fs::path(folder) / kManifest).string();
+  write_file(path + ".new", text.str());
+  fs::rename(path + ".new", path);
+  sync_folder(folder);
 }
 
 }  // namespace
@@ -205,40 +262,99 @@ void PartWriter::finish() {
   file_.finish();
 }
 
-void write_tables(PartWriter& file, TableService& tables) {
+void write_tables(PartWriter& file, TableService& tables, Save mode) {
   for (auto& table : tables.dense()) write_dense(file, *table);
   for (size_t t = 0; t < tables.sparse().size(); ++t)
-    write_sparse(file, tables.job().sparse[t], *tables.sparse()[t]);
+    write_sparse(file, tables.job().sparse[t], *tables.sparse()[t], mode);
 }
 
-void save_part(TableService& tables, const std::string& folder, uint64_t number, int server) {
+void save_part(TableService& tables, const std::string& folder, uint64_t number, int server,
+               const SaveOptions& options) {
   std::error_code error;
   fs::create_directories(folder, error);
   check_arg(!error, "cannot make the folder ", folder, ": ", error.message());
-  const std::string path =
-      (fs::path(folder) / part_name(number, server, tables.job().servers)).string();
-  PartWriter file(path);
-  write_tables(file, tables);
+  const bool is_delta = options.mode == Save::kDelta;
+  if (is_delta) {
+    const bool is_there = fs::exists(fs::path(folder) / kManifest);
+    check_arg(
+        tables.base != 0 && is_there && read_manifest(folder).number == tables.base,
+        "a delta has what has changed since the last base, which is ",
+        tables.base == 0 ? "none since this server was started" : "not the one in this folder",
+        " (", folder, "); save a base there first (mode=2)");
+  }
+  if (options.mode == Save::kBase) tables.base = 0;  // until it is complete
+  const std::string name =
+      part_name(number, server, tables.job().servers, is_delta ? kDelta : kPart);
+  PartWriter file((fs::path(folder) / name).string());
+  write_tables(file, tables, options.mode);
   file.finish();
+  if (options.text) save_text(tables, folder, server);
+  if (options.mode == Save::kBase) tables.base = number;
 }
 
-void commit_snapshot(const std::string& folder, uint64_t number, int servers) {
+void commit_snapshot(const std::string& folder, uint64_t number, int servers, Save mode) {
+  const bool is_delta = mode == Save::kDelta;
+  const std::string_view extension = is_delta ? kDelta : kPart;
   std::set<std::string> parts;
   for (int s = 0; s < servers; ++s) {
-    const std::string name = part_name(number, s, servers);
+    const std::string name = part_name(number, s, servers, extension);
     check_arg(fs::exists(fs::path(folder) / name), "snapshot ", folder, ": ", name,
               " is missing; servers on several hosts need a folder that all of them see");
     parts.insert(name);
   }
-  std::ostringstream text;
-  text << kFormat << " 1 " << std::hex << number << std::dec << " " << servers << "\n";
-  const std::string path = (fs::path(folder) / kManifest).string();
-  write_file(path + ".new", text.str());
-  fs::rename(path + ".new", path);
-  sync_folder(folder);
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".part" && !parts.contains(entry.path().filename().string()))
+  Manifest m{.number = number, .parts = servers};
+  if (is_delta) {
+    m = read_manifest(folder);
+    m.delta = number;
+    m.delta_parts = servers;
+  }
+  write_manifest(folder, m);
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const bool is_part = entry.path().extension() == kPart && !is_delta;
+    if ((is_part || entry.path().extension() == kDelta) &&
+        !parts.contains(entry.path().filename().string()))
       fs::remove(entry.path());
+  }
+}
+
+void save_text(TableService& tables, const std::string& folder, int server) {
+  for (size_t t = 0; t < tables.sparse().size(); ++t) {
+    const SparseSpec& spec = tables.job().sparse[t];
+    SparseTable& table = *tables.sparse()[t];
+    check_arg(spec.name.find('/') == std::string::npos, "table '", spec.name,
+              "': a name with a slash cannot be a file of the text layout");
+    const fs::path own = fs::path(folder) / (spec.name + "_txt");
+    fs::create_directories(own);
+    const std::string path = (own / str(spec.name, ".block", server)).string();
+    FileWriter file(path + ".txt");
+    const auto values = static_cast<size_t>(table.dim()) * (1 + spec.rule->states().size());
+    int64_t rows = 0;
+    std::string lines;
+    const auto flush = [&] {
+      file.write(lines);
+      lines.clear();
+    };
+    table.for_each([&](uint64_t id, std::span<const float> record) {
+      lines += std::to_string(id);
+      char number[32];
+      for (size_t i = 0; i < values; ++i) {
+        lines += i == 0 ? '\t' : ',';
+        lines.append(number, std::to_chars(number, number + sizeof number, record[i]).ptr);
+      }
+      lines += '\n';
+      ++rows;
+      if (lines.size() > kSparseBytes) flush();
+    });
+    flush();
+    file.finish();
+    std::string names = "Param", dims = std::to_string(table.dim());
+    for (size_t k = 0; k < spec.rule->states().size(); ++k) {
+      names += str(",State", k);
+      dims += str(",", table.dim());
+    }
+    write_file(path + ".meta", str("param=", spec.name, "\nshard_id=", server, "\nrow_names=",
+                                   names, "\nrow_dims=", dims, "\ncount=", rows, "\n"));
+  }
 }
 
 void read_part(const std::string& path, const VisitSection& visit) {
@@ -252,7 +368,7 @@ void read_part(const std::string& path, const VisitSection& visit) {
     wire::Cursor in({header, sizeof header}, path);
     const auto tag = in.number<uint32_t>();
     const auto bytes = in.number<uint64_t>(), sum = in.number<uint64_t>();
-    check_file(tag <= static_cast<uint32_t>(Section::kSparseWithUses), path, ": unknown section ", tag);
+    check_file(tag <= static_cast<uint32_t>(Section::kGone), path, ": unknown section ", tag);
     check_file(bytes <= kMaxSection && bytes <= file.size() - at, path, ": a section of ", bytes,
                " bytes");
     content.resize(bytes);
@@ -269,23 +385,34 @@ uint64_t parse_section(TableService& tables, int server, Section section, std::s
   wire::Cursor in(content, path);
   check_file(section != Section::kProgress, path, ": it is the own snapshot of a server");
   if (section == Section::kDense) return load_dense(tables, in, path);
+  if (section == Section::kGone) {
+    load_gone(tables, in, path);
+    return 0;
+  }
   load_sparse(tables, server, section, in, path);
   return 0;
 }
 
 void load_snapshot(TableService& tables, const std::string& folder, int server) {
   const Manifest m = read_manifest(folder);
-  uint64_t taken = 0, wanted = 0;
-  for (int part = 0; part < m.parts; ++part) {
-    const std::string path = (fs::path(folder) / part_name(m.number, part, m.parts)).string();
-    check_arg(fs::exists(path), "snapshot ", folder, ": part ", part, " of ", m.parts,
-              " is missing (", path, ")");
-    read_part(path, [&](Section section, std::string_view content) {
-      // A process without servers has its parameters elsewhere.
-      if (section == Section::kDense && tables.dense().empty()) return;
-      taken += parse_section(tables, server, section, content, path);
-    });
-  }
+  const auto load = [&](uint64_t number, int parts, std::string_view extension) {
+    uint64_t taken = 0;
+    for (int part = 0; part < parts; ++part) {
+      const std::string path =
+          (fs::path(folder) / part_name(number, part, parts, extension)).string();
+      check_arg(fs::exists(path), "snapshot ", folder, ": part ", part, " of ", parts,
+                " is missing (", path, ")");
+      read_part(path, [&](Section section, std::string_view content) {
+        // A process without servers has its parameters elsewhere.
+        if (section == Section::kDense && tables.dense().empty()) return;
+        taken += parse_section(tables, server, section, content, path);
+      });
+    }
+    return taken;
+  };
+  uint64_t wanted = 0;
+  uint64_t taken = load(m.number, m.parts, kPart);
+  if (m.delta_parts > 0) taken = std::max(taken, load(m.delta, m.delta_parts, kDelta));
   for (const auto& table : tables.dense()) wanted += static_cast<uint64_t>(table->values.size());
   // A snapshot from before the first values were set has none of them.
   if (taken == 0) return;

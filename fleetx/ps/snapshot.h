@@ -4,6 +4,10 @@
 //   FOLDER/snapshot             text: "fleetx-ps 1 NUMBER PARTS"; written last, names the valid
 //   parts FOLDER/NUMBER-0-of-2.part   what server 0 of 2 held
 //
+// A base is a snapshot from which on servers count what changes; a delta has what has changed since
+// the last base, in the same folder: "fleetx-ps 2 NUMBER PARTS DELTA PARTS", and DELTA-0-of-2.delta
+// beside the parts. Loading takes both. A newer delta takes the place of the last one.
+//
 // A part is a sequence of sections of at most some MB, each with its length and a checksum:
 //   u32 tag, u64 bytes, u64 checksum of the content, content
 // and ends with an empty section of tag `end`; a file without it is incomplete. Values are f32 and
@@ -14,6 +18,7 @@
 //            records
 //   sparse with uses   the same of a table with statistics (row_life.h): its last scalar is the
 //            day, and a record ends with the row's statistics
+//   gone     name of the table, ids; of a delta, before the rows: they were dropped
 #pragma once
 
 #include <functional>
@@ -21,19 +26,27 @@
 #include <string_view>
 
 #include "fleetx/base/file.h"
+#include "fleetx/ps/save_options.h"
 #include "fleetx/ps/table_service.h"
 
 namespace fleetx::ps {
 
-void save_part(TableService& tables, const std::string& folder, uint64_t number, int server);
+// kInvalidArgument: a delta where the folder does not have this server's last base.
+void save_part(TableService& tables, const std::string& folder, uint64_t number, int server,
+               const SaveOptions& options = {});
 // All parts are there: the snapshot becomes valid, and parts of earlier ones are removed. Called
 // for one server, after all have saved.
-void commit_snapshot(const std::string& folder, uint64_t number, int servers);
+void commit_snapshot(const std::string& folder, uint64_t number, int servers,
+                     SaveOptions::Mode mode = SaveOptions::Mode::kAll);
+// The rows of sparse tables as PaddlePaddle 2.0 writes them: FOLDER/t_txt/t.block0.txt of server 0
+// has a line "id TAB values, by commas" for each row (value, then states), t.block0.meta says what
+// they are.
+void save_text(TableService& tables, const std::string& folder, int server);
 // Damage, a missing part or another model is an error that names the file.
 void load_snapshot(TableService& tables, const std::string& folder, int server);
 
 // kProgress: only in a server's own snapshots (own_snapshot.h).
-enum class Section : uint32_t { kEnd, kDense, kSparse, kProgress, kSparseWithUses };
+enum class Section : uint32_t { kEnd, kDense, kSparse, kProgress, kSparseWithUses, kGone };
 class PartWriter {
  public:
   explicit PartWriter(const std::string& path) : file_(path) {}
@@ -43,7 +56,8 @@ class PartWriter {
  private:
   FileWriter file_;
 };
-void write_tables(PartWriter& file, TableService& tables);
+void write_tables(PartWriter& file, TableService& tables,
+                  SaveOptions::Mode mode = SaveOptions::Mode::kAll);
 
 // Takes the sections of a part apart: visit(tag, content). Untrusted.
 using VisitSection = std::function<void(Section section, std::string_view content)>;

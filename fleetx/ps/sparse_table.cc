@@ -151,7 +151,7 @@ uint32_t SparseTable::make(Shard& shard, uint64_t id, uint64_t hash) {
   for (size_t s = 0; s < first_states_.size(); ++s)
     std::fill_n(record + dim_ * static_cast<int64_t>(s + 1), dim_, first_states_[s]);
   if (spec_.life) set_use(record, {.day = day()});
-  if (shard.has_disk()) shard.note_change(row);
+  shard.note_change(row);
   return row;
 }
 
@@ -170,7 +170,8 @@ void SparseTable::refuse() const {
 // fetched. The shards of all ids must be taken. `order`: which ids; empty: all.
 template <class Makes, class Use>
 void SparseTable::in_groups(std::span<const uint64_t> ids, std::span<const uint32_t> order,
-                            const Makes& makes, const Use& use) {
+                            Access access, const Makes& makes, const Use& use) {
+  const bool notes = access == Access::kChange && tracks_;
   const size_t n = order.empty() ? ids.size() : order.size();
   const auto place = [&](size_t i) { return order.empty() ? static_cast<uint32_t>(i) : order[i]; };
   uint64_t hashes[2][kGroup];
@@ -191,6 +192,8 @@ void SparseTable::in_groups(std::span<const uint64_t> ids, std::span<const uint3
       uint32_t row = shard.find(id, hash[i]);
       if (row == RowIndex::kNone && makes(shard, id)) [[unlikely]]
         row = make(shard, id, hash[i]);
+      if (notes && row != RowIndex::kNone) [[unlikely]]
+        shard.note_change(row);
       group.record[i] = row == RowIndex::kNone ? nullptr : shard.row(row);
       if (group.record[i] != nullptr) prefetch(group.record[i], floats);
     }
@@ -243,7 +246,7 @@ void SparseTable::in_pieces(std::span<const uint64_t> ids, std::span<const uint3
       rows[i] = make(shard, id, hashes[i]);
     }
     for (size_t i = 0; i < n; ++i)
-      if (shard.has_disk() && access == Access::kChange && rows[i] != RowIndex::kNone)
+      if (shard.notes_changes() && access == Access::kChange && rows[i] != RowIndex::kNone)
         shard.note_change(rows[i]);
     use_rows(shard, piece, {rows.data(), n}, use);
   }
@@ -328,7 +331,7 @@ void SparseTable::pull(std::span<const uint64_t> ids, float* rows, Absent absent
     if (limited())
       in_pieces(ids, order, Access::kRead, makes, use);
     else
-      in_groups(ids, order, makes, use);
+      in_groups(ids, order, Access::kRead, makes, use);
   });
 }
 
@@ -352,7 +355,7 @@ void SparseTable::push_rows(std::span<const uint64_t> ids, std::span<const uint3
   if (limited())
     in_pieces(ids, order, Access::kChange, makes, use);
   else
-    in_groups(ids, order, makes, use);
+    in_groups(ids, order, Access::kChange, makes, use);
 }
 
 // Without a disk: that a push can make its rows, before it changes any.
@@ -414,7 +417,7 @@ void SparseTable::count(std::span<const uint64_t> ids, const float* uses) {
     if (limited())
       in_pieces(ids, order, Access::kChange, makes, use);
     else
-      in_groups(ids, order, makes, use);
+      in_groups(ids, order, Access::kChange, makes, use);
   });
 }
 
@@ -437,7 +440,26 @@ int64_t SparseTable::shrink(std::optional<float> threshold) {
 }
 
 void SparseTable::for_each(const RowShard::Visit& visit) {
-  for (const auto& shard : shards_) shard->for_each(Taken(*shard), visit);
+  for (const auto& shard : shards_) {
+    const Taken taken(*shard);
+    shard->for_each(visit);
+  }
+}
+
+void SparseTable::begin_base(const RowShard::Visit& visit) {
+  for (const auto& shard : shards_) {
+    const Taken taken(*shard);
+    shard->for_each(visit);
+    shard->begin_base();
+    tracks_ = true;  // before anyone else has the shard
+  }
+}
+
+void SparseTable::for_each_change(const RowShard::Visit& visit, const Gone& gone) {
+  for (const auto& shard : shards_) {
+    const Taken taken(*shard);
+    shard->for_each_change(visit, gone);
+  }
 }
 
 void SparseTable::put(uint64_t id, std::span<const float> record) {

@@ -11,6 +11,7 @@
 // bit wherever a row is.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,6 +59,12 @@ class SparseTable {
 
   // Every row, shard by shard; requests for other shards go on meanwhile.
   void for_each(const RowShard::Visit& visit);
+  // The same; and from then on the table knows what has changed since.
+  void begin_base(const RowShard::Visit& visit);
+  using Gone = std::function<void(uint64_t id)>;
+  // Of the rows that have changed since the last begin_base(), and the ids of those that were
+  // dropped (some may have been made again). Those of a shard that are gone come first.
+  void for_each_change(const RowShard::Visit& visit, const Gone& gone);
   // Gives a row this record, and makes it if there is none; for loading.
   void put(uint64_t id, std::span<const float> record);
   // Drops the rows that `keep` does not want and frees their memory; how many.
@@ -90,8 +97,8 @@ class SparseTable {
   template <class Of>
   int64_t sum(const Of& of) const;  // over the shards
   template <class Makes, class Use>
-  void in_groups(std::span<const uint64_t> ids, std::span<const uint32_t> order, const Makes& makes,
-                 const Use& use);
+  void in_groups(std::span<const uint64_t> ids, std::span<const uint32_t> order, Access access,
+                 const Makes& makes, const Use& use);
   template <class Makes, class Use>
   void in_pieces(std::span<const uint64_t> ids, std::span<const uint32_t> order, Access access,
                  const Makes& makes, const Use& use);
@@ -113,6 +120,7 @@ class SparseTable {
   std::unique_ptr<ChunkPool> pool_;
   std::vector<std::unique_ptr<Shard>> shards_;
   int shard_shift_ = 0;
+  std::atomic<bool> tracks_{false};  // changes
   mutable std::mutex scalars_mutex_;
   std::vector<float> scalars_;
   const size_t rule_scalars_;

@@ -16,7 +16,6 @@ namespace {
 constexpr uint64_t kMaxIds = uint64_t{1} << 28;  // of one request
 // Steps that a worker may be ahead of the slowest one; its pushes are kept until then.
 constexpr size_t kMaxPending = 64;
-constexpr int64_t kDiskMemory = 6;  // this part of the memory is for buffers and caches of the disk
 
 void add(float* sum, const float* x, int64_t n) {
   vectorized([=] {
@@ -73,6 +72,7 @@ TableService::TableService(const JobSpec& job, int server, int threads, PayloadP
   }
   left_.resize(workers);
   lost_.resize(workers);
+  meeting_.resize(workers);
 }
 
 void TableService::limit_memory(const MemoryLimits& limits) {
@@ -83,14 +83,13 @@ void TableService::limit_memory(const MemoryLimits& limits) {
   int64_t dense = 0;
   for (const auto& table : dense_) dense += table->values.bytes();
   const bool on_disk = !limits.disk.empty() && !job_.sparse.empty();
-  const int64_t of_disk = on_disk ? limits.bytes / kDiskMemory : 0;
   budget_ = std::make_unique<MemoryBudget>(limits.bytes);
   fixed_ = std::make_unique<MemoryBudget::Share>(*budget_, 0);
-  check_arg(fixed_->take(dense + of_disk), "a memory budget of ", limits.bytes,
+  check_arg(fixed_->take(dense), "a memory budget of ", limits.bytes,
             " bytes (--server_memory) is too small: the parameters that are no tables, and their "
             "states, have ",
-            dense, " bytes on this server", on_disk ? str(", the disk's caches ", of_disk) : "");
-  if (on_disk) disk_ = open_disk_rows({.folder = limits.disk, .memory = of_disk});
+            dense, " bytes on this server");
+  if (on_disk) disk_ = std::make_unique<DiskRows>(limits.disk);
 }
 
 bool TableService::is_dense(const Header& h) const {
@@ -118,14 +117,17 @@ uint64_t TableService::payload_bytes(const Header& h) const {
 // --- pulls ---------------------------------------------------------------------------------------
 
 // With the state's lock.
-bool TableService::ready(const Header& h, const State& state) const {
+bool TableService::ready(const Request& request, const State& state) const {
+  const Header& h = request.header;
+  const auto worker = static_cast<size_t>(request.worker);
   if (h.kind == Kind::kPullDense) {
     const Dense& table = *dense_[h.table];
     const std::scoped_lock lock(table.mutex);
     if (!table.values.is_set() && table.values.size() > 0) return false;
   }
   if (h.wait == 0) return true;
-  if (job_.mode == Mode::kSync) return state.applied >= h.wait;
+  // Its own pushes have been applied, each with those of the others.
+  if (job_.mode == Mode::kSync) return state.pending[worker].empty();
   const std::scoped_lock lock(members_mutex_);
   for (size_t w = 0; w < left_.size(); ++w)
     if (!left_[w] && lost_[w].empty() && state.pushed[w] < h.wait) return false;
@@ -138,7 +140,7 @@ void TableService::pull(Request request, const Payload& ids) {
     const std::scoped_lock lock(state.mutex);
     if (!state.broken.empty())
       return refuse(*request.peer, request.header, Error::Kind::kUnsupported, state.broken);
-    if (!ready(request.header, state)) {
+    if (!ready(request, state)) {
       std::string lost;
       if (job_.mode == Mode::kSync) {
         const std::scoped_lock members(members_mutex_);
@@ -148,6 +150,7 @@ void TableService::pull(Request request, const Payload& ids) {
       if (!lost.empty()) return refuse(*request.peer, request.header, Error::Kind::kComm, lost);
       Payload kept;
       kept.assign(ids.text());
+      if (state.waiting.empty()) state.waits_since = std::chrono::steady_clock::now();
       state.waiting.push_back({std::move(request), std::move(kept)});
       return;
     }
@@ -193,7 +196,7 @@ void TableService::answer_ready(State& state) {
     if (!broken.empty()) now.swap(state.waiting);
     const auto first =
         std::stable_partition(state.waiting.begin(), state.waiting.end(),
-                              [&](const Waiting& w) { return !ready(w.request.header, state); });
+                              [&](const Waiting& w) { return !ready(w.request, state); });
     std::move(first, state.waiting.end(), std::back_inserter(now));
     state.waiting.erase(first, state.waiting.end());
   }
@@ -295,7 +298,7 @@ void TableService::apply_steps(State& state) {
         const std::scoped_lock members(members_mutex_);
         bool complete = true;
         for (size_t w = 0; w < state.pending.size(); ++w)
-          complete = complete && (left_[w] || !state.pending[w].empty());
+          complete = complete && (!is_waited_for(w) || !state.pending[w].empty());
         if (!complete) break;
       }
       for (std::deque<Push>& pending : state.pending) {
@@ -354,6 +357,57 @@ void TableService::apply_sparse_step(std::vector<Push> step) {
   table.push(batch.unique(), sum.floats(), step.front().header.lr);
   pool_.give_back(std::move(sum));
   for (Push& push : step) pool_.give_back(std::move(push.payload));
+}
+
+// With the lock of members. A worker that is at a meeting to which others have not come yet pushes
+// nothing; when all have, it goes on.
+bool TableService::is_waited_for(size_t worker) const {
+  if (left_[worker]) return false;
+  uint64_t all = UINT64_MAX;
+  for (size_t w = 0; w < left_.size(); ++w)
+    if (!left_[w]) all = std::min(all, meeting_[w]);
+  return meeting_[worker] == all;
+}
+
+void TableService::meet(int worker, uint64_t meeting) {
+  {
+    const std::scoped_lock lock(members_mutex_);
+    uint64_t& own = meeting_[static_cast<size_t>(worker)];
+    own = std::max(own, meeting);
+  }
+  if (job_.mode != Mode::kSync) return;
+  for (const auto& state : states_) apply_steps(*state);
+}
+
+const std::string& TableService::name_of(const State& state) const {
+  const auto t = static_cast<size_t>(
+      std::ranges::find(states_, &state, [](const auto& s) { return s.get(); }) - states_.begin());
+  return t < dense_.size() ? job_.dense[t].name : job_.sparse[t - dense_.size()].name;
+}
+
+std::vector<std::string> TableService::long_waits(std::chrono::milliseconds least) {
+  std::vector<std::string> told;
+  if (job_.mode != Mode::kSync) return told;
+  for (const auto& state : states_) {
+    const std::scoped_lock lock(state->mutex);
+    if (state->waiting.empty()) state->named = false;
+    if (state->named || state->waiting.empty() ||
+        std::chrono::steady_clock::now() - state->waits_since < least)
+      continue;
+    state->named = true;
+    std::string who, whom;
+    for (const Waiting& w : state->waiting) who += str(who.empty() ? "" : ", ", w.request.worker);
+    {
+      const std::scoped_lock members(members_mutex_);
+      for (size_t w = 0; w < left_.size(); ++w)
+        if (is_waited_for(w) && state->pending[w].empty()) whom += str(whom.empty() ? "" : ", ", w);
+    }
+    told.push_back(
+        str("table '", name_of(*state), "', step ", state->applied + 1, ": pulls of workers ", who,
+            " wait for ",
+            whom.empty() ? "first values, which worker 0 gives" : "the pushes of workers " + whom));
+  }
+  return told;
 }
 
 // --- members -------------------------------------------------------------------------------------

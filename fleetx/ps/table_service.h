@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -56,6 +57,13 @@ class TableService {
             Payload payload);  // replies when it is applied, or kept for its step
   void set_dense(const Request& request, const Payload& values);
 
+  // Sync: a worker has come to this meeting of all workers (a reduction, a barrier), and pushes
+  // nothing until the last one has come. Steps of the others do not wait for it meanwhile: they
+  // would wait for each other.
+  void meet(int worker, uint64_t meeting);
+  // Sync: which workers pulls have been waiting for so long, told once for each wait.
+  std::vector<std::string> long_waits(std::chrono::milliseconds least);
+
   // A worker has left: no step waits for it. Or is lost: `why` says how; "" : it is (back) here.
   void leave(int worker);
   void lose(int worker, const std::string& why);
@@ -84,6 +92,9 @@ class TableService {
   std::vector<std::unique_ptr<Dense>>& dense() { return dense_; }
   std::vector<std::unique_ptr<SparseTable>>& sparse() { return sparse_; }
   const JobSpec& job() const { return job_; }
+  // The number of the last base (snapshot.h), from which changes are counted; 0: there is none. Of
+  // the thread that saves.
+  uint64_t base = 0;
   // After a load: pulls that waited for first values are answered.
   void answer_waiting();
 
@@ -103,13 +114,17 @@ class TableService {
     std::vector<uint64_t> pushed;           // by each worker
     uint64_t applied = 0;                   // sync: steps; async: pushes
     std::vector<Waiting> waiting;
+    std::chrono::steady_clock::time_point waits_since{};  // the first of them
+    bool named = false;                                   // whom they wait for
     std::string broken;  // sync: why a step could not be applied; nothing goes on after it
     std::atomic<int64_t> pulled_items{0}, pushed_items{0};
   };
 
   State& state_of(const wire::Header& header);
   bool is_dense(const wire::Header& h) const;
-  bool ready(const wire::Header& header, const State& state) const;
+  const std::string& name_of(const State& state) const;
+  bool is_waited_for(size_t worker) const;
+  bool ready(const Request& request, const State& state) const;
   void answer_pull(const Request& request, const Payload& ids);
   void push_uses(const Request& request, const Payload& payload);
   void answer_ready(State& state);
@@ -132,6 +147,7 @@ class TableService {
   mutable std::mutex members_mutex_;
   std::vector<bool> left_;
   std::vector<std::string> lost_;  // of each worker: how; "": it is not
+  std::vector<uint64_t> meeting_;  // that each worker has come to
 };
 
 }  // namespace fleetx::ps

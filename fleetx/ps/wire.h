@@ -13,7 +13,10 @@
 //   kPushSparse    table, sequence, count, lr      ids, then their gradients
 //   kPushUses      table, sequence, count          ids, then how often each was shown and clicked
 //   kBarrier       count = number of the barrier   none; answered when all workers have come
-//   kSave kLoad    count = number of the snapshot  folder
+//   kMeet          count = number of the meeting   none; the worker does not push until all workers
+//                                                  have come to it
+//   kSave kLoad    count = number of the snapshot, folder
+//                  flags of kSave
 //   kCommit        the same                        folder; the snapshot is complete
 //   kShrink        lr = threshold, flags,          none; reply: count = rows dropped
 //                  count = number of the call
@@ -46,6 +49,7 @@ enum class Kind : uint8_t {
   kPushSparse,
   kPushUses,
   kBarrier,
+  kMeet,
   kSave,
   kCommit,
   kLoad,
@@ -64,9 +68,10 @@ constexpr bool is_push(Kind kind) {
   return kind == Kind::kPushDense || kind == Kind::kPushSparse || kind == Kind::kPushUses;
 }
 
-inline constexpr uint8_t kDoNotMake = 1;  // flag of kPullSparse
-inline constexpr uint8_t kByThreshold = 4;  // of kShrink: there is one
-inline constexpr uint8_t kAlone = 2;      // of a reply: the server has no copy any more
+inline constexpr uint8_t kDoNotMake = 1;                      // flag of kPullSparse
+inline constexpr uint8_t kBase = 8, kDelta = 16, kText = 32;  // of kSave and kCommit (snapshot.h)
+inline constexpr uint8_t kByThreshold = 4;                    // of kShrink: there is one
+inline constexpr uint8_t kAlone = 2;  // of a reply: the server has no copy any more
 
 struct Header {
   Kind kind = Kind::kPing;

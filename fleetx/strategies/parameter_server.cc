@@ -30,6 +30,10 @@
 //                                                    [w], [w@BASE] = ps_exchange([w], [w@BASE]) if
 //                                                    due
 //
+// Tables that are declared for the servers (is_distributed) are too large for that: a worker has
+// only the rows that it has looked up, by id, and trains them by itself. Their lookups and updates
+// become ps_pull_rows and ps_push, as above, and ps_exchange stands for their rows, too.
+//
 // mode "alone": there are no servers, and the tables that are declared for them (is_distributed)
 // are kept by this process, by id. Their lookups and updates become the same ops, the rest stays:
 //
@@ -123,8 +127,7 @@ void count_uses(ir::Rewriter& rw, const Set& tables) {
          .inputs = {{"ids", {ids}},
                     {"show", {show}},
                     {"click", {click}},
-                    {"lengths",
-                     rw.program().find(lengths) == nullptr ? Names{} : Names{lengths}}},
+                    {"lengths", rw.program().find(lengths) == nullptr ? Names{} : Names{lengths}}},
          .attrs = {{"table", table}, {"padding", op->attr<int64_t>("padding_idx")}},
          .role = Role::kUpdate,
          .loc = op->loc});
@@ -194,7 +197,7 @@ class ParameterServer final : public Strategy {
     return std::nullopt;
   }
 
-  void validate(const ir::Program& main, const StrategyContext& context) const override {
+  void validate(const ir::Program&, const StrategyContext& context) const override {
     const auto mode = context.options.at("mode").as<std::string>();
     const auto k = context.options.at("k_steps").as<int64_t>();
     check_arg(mode == "sync" || mode == "async" || mode == "half_async" || mode == "geo" ||
@@ -202,17 +205,9 @@ class ParameterServer final : public Strategy {
               "parameter_server: mode is '", mode, "'; known: sync, async, half_async, geo, alone");
     check_arg((mode == "geo") == (k > 0), "parameter_server: k_steps is ", k, " and the mode ",
               mode, "; k_steps > 0 and geo go together");
-    for (const ir::Op& op : main.ops()) {
-      if (mode != "geo" || op.type() != "embedding") continue;
-      const std::string& table = op.in("w").front();
-      check_arg(!main.var(table).is_distributed, ir::describe(op), "the table '", table,
-                "' is kept on the servers alone (is_distributed), and geo needs it on every "
-                "worker; use embedding(is_sparse=True), or another mode");
-    }
   }
 
-  void on_forward(Programs& programs, const StrategyContext& context) const override {
-    if (is_geo(context)) return;
+  void on_forward(Programs& programs, const StrategyContext&) const override {
     ir::Rewriter rw(programs.main);
     for (Position op = rw.begin(); op != rw.end(); ++op)
       if (op->type() == "embedding" && programs.main.var(op->in("w").front()).is_distributed)
@@ -222,7 +217,11 @@ class ParameterServer final : public Strategy {
   void on_updates(Programs& programs, const StrategyContext& context) const override {
     const ir::Training training = ir::training_of(programs.main, name());
     if (is_geo(context)) {
-      exchange(programs, training, context.options.at("k_steps").as<int64_t>());
+      const Set tables = declared_tables(programs.main, programs.startup);
+      check_declared(programs.main, tables);
+      if (!tables.empty()) move_away(programs, training, tables, tables);
+      exchange(programs, ir::training_of(programs.main, name()),
+               context.options.at("k_steps").as<int64_t>());
     } else if (is_alone(context)) {
       const Set tables = declared_tables(programs.main, programs.startup);
       if (!tables.empty()) move_away(programs, training, tables, tables);
@@ -247,6 +246,17 @@ class ParameterServer final : public Strategy {
   }
   static bool is_alone(const StrategyContext& context) {
     return context.options.at("mode").as<std::string>() == "alone";
+  }
+
+  // Geo: a table that is declared for the servers is kept by id, or it cannot be trained.
+  static void check_declared(const ir::Program& main, const Set& tables) {
+    for (const ir::Training::Parameter& p : main.training().parameters)
+      check_arg(
+          !main.var(p.name).is_distributed || tables.contains(p.name),
+          "parameter_server: geo: the table '", p.name,
+          "' is declared for the servers (is_distributed), which needs an initializer that is "
+          "a function of the row (constant, uniform, normal or truncated normal), and no "
+          "readers but lookups; use embedding(is_sparse=True)");
   }
 
   // Lookups of the tables, and the updates of these parameters.

@@ -159,7 +159,17 @@ void bind_fleet(py::module_& m) {
   f.def("init_worker", &fleet::init_worker, py::call_guard<Waiting>());
   f.def("stop_worker", &fleet::stop_worker, py::call_guard<Waiting>());
   f.def("pull_parameters", &fleet::pull_parameters, py::call_guard<Waiting>());
-  f.def("save_servers", &fleet::save_servers, py::call_guard<Waiting>());
+  f.def(
+      "save_servers",
+      [](const std::string& folder, const std::string& mode, bool text) {
+        using Mode = ps::SaveOptions::Mode;
+        fleet::save_servers(folder, {.mode = mode == "base"    ? Mode::kBase
+                                             : mode == "delta" ? Mode::kDelta
+                                                               : Mode::kAll,
+                                     .text = text});
+      },
+      py::arg("folder"), py::arg("mode") = "all", py::arg("text") = false,
+      py::call_guard<Waiting>());
   f.def("load_own_tables", &fleet::load_own_tables, py::call_guard<Waiting>());
   f.def("shrink", &fleet::shrink, py::call_guard<Waiting>());
   f.def("server_tables", &fleet::server_tables);

@@ -98,8 +98,8 @@ TEST(RowLife, TheSameFromDisk) {
   const SparseSpec spec = spec_with({.threshold = 0.5f, .unseen_days = 3});
   const testing::TempDir folder;
   MemoryBudget budget(600'000);
-  const auto disk = open_disk_rows({folder.path() + "/rows", 1 << 20});
-  SparseTable small(spec, 1, {.budget = &budget, .disk = disk.get()}), memory(spec);
+  DiskRows disk(folder.path() + "/rows");
+  SparseTable small(spec, 1, {.budget = &budget, .disk = &disk}), memory(spec);
   for (uint64_t step = 0; step < 12; ++step) {
     std::vector<uint64_t> ids(8000);
     std::vector<float> uses, rows(ids.size() * 3);

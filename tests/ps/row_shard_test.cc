@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
 #include <map>
 #include <thread>
 
@@ -32,11 +35,11 @@ SparseSpec spec_of(UpdateRulePtr rule) {
 struct OnDisk {
   explicit OnDisk(const SparseSpec& spec, int threads = 1, int64_t bytes = 1 << 20)
       : budget(bytes),
-        disk(open_disk_rows({folder.path() + "/rows", 1 << 20})),
-        table(spec, threads, {.budget = &budget, .disk = disk.get()}) {}
+        disk(folder.path() + "/rows"),
+        table(spec, threads, {.budget = &budget, .disk = &disk}) {}
   testing::TempDir folder;
   MemoryBudget budget;
-  std::unique_ptr<DiskRows> disk;
+  DiskRows disk;
   SparseTable table;
 };
 
@@ -163,23 +166,79 @@ TEST(RowShard, WideRows) {
 }
 
 TEST(DiskRows, AFolderIsOfOneServer) {
-  const testing::TempDir folder;
-  const DiskOptions options{folder.path() + "/rows", 1 << 20};
-  auto first = open_disk_rows(options);
-  testing::expect_error(Error::Kind::kUnsupported, {options.folder, "lock"},
-                        [&] { open_disk_rows(options); });
+  const testing::TempDir parent;
+  const std::string folder = parent.path() + "/rows";
+  auto first = std::make_unique<DiskRows>(folder);
+  testing::expect_error(Error::Kind::kUnsupported, {folder, "lock"},
+                        [&] { DiskRows second(folder); });
   const float value = 3;
   const float* const record = &value;
   const uint64_t id = 7;
-  first->write({0, 1}, {&id, 1}, {&record, 1}, sizeof value);
-  testing::expect_error(Error::Kind::kCorrupt, {options.folder, "4 bytes, not 8"}, [&] {
-    first->read({0, 1}, {&id, 1}, 8, [](size_t, const void*) {});
+  const uint32_t mark = 5;
+  first->write({0, 1}, {&id, 1}, {&record, 1}, {&mark, 1}, sizeof value);
+  testing::expect_error(Error::Kind::kCorrupt, {folder, "4 bytes, not 8"}, [&] {
+    first->read({0, 1}, {&id, 1}, 8, [](size_t, const void*, uint32_t) {});
   });
+  size_t found = 0;
+  first->read({0, 1}, {&id, 1}, 4, [&](size_t i, const void* bytes, uint32_t m) {
+    EXPECT_EQ(i, 0u);
+    EXPECT_EQ(m, mark);
+    EXPECT_EQ(std::memcmp(bytes, &value, 4), 0);
+    ++found;
+  });
+  EXPECT_EQ(found, 1u);
   first.reset();
-  EXPECT_FALSE(std::filesystem::exists(options.folder)) << "nothing is left behind";
-  const auto again = open_disk_rows(options);
-  again->read({0, 1}, {&id, 1}, sizeof value,
-              [](size_t, const void*) { ADD_FAILURE() << "a row of the server before"; });
+  EXPECT_FALSE(std::filesystem::exists(folder)) << "nothing is left behind";
+  DiskRows again(folder);
+  again.read({0, 1}, {&id, 1}, sizeof value,
+             [](size_t, const void*, uint32_t) { ADD_FAILURE() << "a row of the server before"; });
+}
+
+// Against a map: new ids, ids that are written again, erased ones whose slots others get.
+TEST(DiskRows, KeepsWhatWasWrittenLast) {
+  const testing::TempDir parent;
+  DiskRows disk(parent.path() + "/rows");
+  std::map<uint64_t, std::pair<float, uint32_t>> expected;
+  for (uint64_t round = 0; round < 40; ++round) {
+    std::vector<uint64_t> ids;
+    std::vector<std::array<float, 5>> records;
+    std::vector<uint32_t> marks;
+    for (uint64_t i = 0; i < 2000; ++i) ids.push_back(mix(round, i) % 20'000);
+    std::ranges::sort(ids);
+    ids.erase(std::ranges::unique(ids).begin(), ids.end());
+    for (const uint64_t id : ids) {
+      const auto value = static_cast<float>(id + round);
+      records.push_back({value, 0, 0, 0, value});
+      marks.push_back(static_cast<uint32_t>(round));
+      expected[id] = {value, static_cast<uint32_t>(round)};
+    }
+    std::vector<const float*> pointers;
+    for (const auto& record : records) pointers.push_back(record.data());
+    disk.write({3, 2}, ids, pointers, marks, sizeof records[0]);
+    ids.resize(ids.size() / 3);
+    ids.push_back(1 << 30);  // is not there
+    disk.erase({3, 2}, ids);
+    for (const uint64_t id : ids) expected.erase(id);
+  }
+  std::map<uint64_t, std::pair<float, uint32_t>> all;
+  const auto last_of = [](const void* record) {
+    std::array<float, 5> values;
+    std::memcpy(values.data(), record, sizeof values);
+    return values[4];
+  };
+  disk.for_each({3, 2}, [&](uint64_t id, const void* record, uint32_t mark) {
+    EXPECT_TRUE(all.emplace(id, std::pair(last_of(record), mark)).second) << id;
+  });
+  EXPECT_EQ(all, expected);
+  std::vector<uint64_t> ids;
+  for (uint64_t id = 0; id < 20'000; ++id) ids.push_back(id);
+  size_t found = 0;
+  disk.read({3, 2}, ids, 20, [&](size_t i, const void* record, uint32_t mark) {
+    EXPECT_EQ(expected.at(ids[i]), std::pair(last_of(record), mark));
+    ++found;
+  });
+  EXPECT_EQ(found, expected.size());
+  disk.for_each({3, 1}, [](uint64_t, const void*, uint32_t) { ADD_FAILURE() << "another place"; });
 }
 
 }  // namespace

@@ -144,6 +144,27 @@ TEST(ParameterServer, GeoKeepsUpdatesAndExchanges) {
   EXPECT_EQ(ops_of(a.startup, ir::Role::kForward).back(), "t@BASE = assign(t)");
 }
 
+TEST(ParameterServer, GeoKeepsDeclaredTablesById) {
+  std::string text = kText;
+  text.replace(text.find("param t : f32[10,2]"), 19, "param t : f32[10,2] is_distributed");
+  const auto apply = [&](const std::string& first) {
+    ir::Program main = ir::parse_text(text), startup = ir::parse_text(first);
+    ResolvedStrategies resolved({{"parameter_server", {{"mode", "geo"}, {"k_steps", 4}}}}, {});
+    resolved.validate(main);
+    resolved.apply(Phase::kUpdates, {main, startup});
+    return std::pair(ops_of(main, ir::Role::kForward), ops_of(main, ir::Role::kUpdate));
+  };
+  const auto [forward, update] = apply(kStartup);
+  EXPECT_TRUE(forward[0].starts_with("[e] = ps_pull_rows([ids])")) << forward[0];
+  EXPECT_TRUE(update[0].starts_with("[w], [w_velocity] = momentum")) << update[0];
+  EXPECT_EQ(update[2], "ps_push([dt], [lr], _) {names=[\"t\"]}");
+  EXPECT_EQ(update.back(), "[w], [w@BASE] = ps_exchange([w], [w@BASE]) if geo_due");
+  std::string other = kStartup;
+  other.replace(other.find("t = uniform() {shape=[10, 2]}"), 29, "t = assign(w)");
+  other.replace(other.find("param w : f32[2,2]"), 18, "param w : f32[10,2]");
+  expect_error(Error::Kind::kInvalidArgument, {"geo", "'t'", "initializer"}, [&] { apply(other); });
+}
+
 // Without servers: only the declared table leaves the program.
 TEST(ParameterServer, AloneKeepsDeclaredTables) {
   const auto apply = [](ir::Program& main, ir::Program& startup) {
@@ -219,6 +240,7 @@ struct Job {
   int steps = 20;
   int64_t batch = 24;
   bool tells_ahead = false;  // the rows of the next batch
+  bool declared = false;  // the table is one of sparse_embedding
 };
 
 struct Learned {
@@ -229,11 +251,12 @@ struct Learned {
 
 constexpr int64_t kIds = 40;
 
-ir::Var network(ir::Builder& b) {
+ir::Var network(ir::Builder& b, bool declared = false) {
   const ir::Var ids = b.data("ids", i64, {-1, 3}), y = b.data("y", f32, {-1, 1});
   const ir::Var e = nn::embedding(ids, {.rows = kIds,
                                         .dim = 4,
                                         .sparse = true,
+                                        .is_distributed = declared,
                                         .weight_attr = {.init = nn::init::uniform(-0.5, 0.5)},
                                         .name = "table"});
   const ir::Var h = nn::fc(nn::reshape(e, {0, 12}), {.size = 8, .act = "tanh", .name = "a"});
@@ -251,10 +274,11 @@ runtime::Feeds feeds_of(int step, const Job& job, int worker) {
 }
 
 Learned train(const Job& job) {
+  std::map<std::string, ps::UpdateRulePtr> own_rules;
   // The same program in every process.
   const auto make = [&](ir::Program& main, ir::Program& startup, std::string& loss) {
     ir::Builder b(main, startup);
-    const ir::Var l = network(b);
+    const ir::Var l = network(b, job.declared);
     loss = l.name();
     startup.set_seed(11);
     const auto optimizer =
@@ -267,6 +291,7 @@ Learned train(const Job& job) {
         {main, startup}, resolved, [&] { (void)optimizer->backward(l); },
         [&] {
           optimizer->apply_gradients(autograd::trained(b));
+          own_rules = fleet::own_rules(main, startup, job.config);
           spec = fleet::server_tables(main, startup, job.config, job.workers, job.servers);
         });
     return spec;
@@ -290,7 +315,8 @@ Learned train(const Job& job) {
       Learned& mine = all[static_cast<size_t>(w)];
       const auto connection = std::make_shared<fleet::WorkerServers>(
           spec, fleet::WorkerServers::Options{.gives_first_values = w == 0,
-                                              .waits_for_pushes = job.config.mode == "half_async"});
+                                              .waits_for_pushes = job.config.mode == "half_async",
+                                              .own_rules = own_rules});
       connection->connect({.job = spec, .worker = w, .servers = endpoints, .secret = "ab"});
       const kernel::ThreadServers here(connection);
       const ir::Program own_main = main;
@@ -384,6 +410,30 @@ TEST(ParameterServer, OneWorkerLearnsWhatAProcessWithoutServersWould) {
   for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(learned.losses[i], losses[i], 1e-6);
   for (const auto& [name, value] : learned.state) expect_close(value, scope.get(name), 1e-6, name);
   expect_close(learned.rows, scope.get("table.w_0"), 1e-6, "rows");
+}
+
+// Geo with a table that servers keep by id: the worker has the rows that it looked up. Alone with
+// its servers it learns what the servers would, to the last exchange and beyond it.
+TEST(ParameterServer, GeoTrainsRowsByIdOnWorkers) {
+  for (const char* optimizer : {"sgd", "adam"}) {
+    const Job sync{.optimizer = optimizer, .options = {{"lr", 0.02}}, .declared = true};
+    const Learned expected = train(sync);
+    for (const int64_t k : {1, 3, 50}) {
+      Job geo = sync;
+      geo.servers = 2;
+      geo.config = {.mode = "geo", .k_steps = static_cast<int>(k)};
+      const Learned learned = train(geo);
+      for (size_t i = 0; i < expected.losses.size(); ++i)
+        EXPECT_NEAR(learned.losses[i], expected.losses[i], 1e-5) << optimizer << ", k = " << k;
+      expect_close(learned.rows, expected.rows, 1e-5, str(optimizer, ", k = ", k));
+    }
+  }
+  const Learned many = train({.workers = 3,
+                              .servers = 2,
+                              .config = {.mode = "geo", .k_steps = 4},
+                              .steps = 60,
+                              .declared = true});
+  EXPECT_LT(many.losses.back(), 0.7 * many.losses.front());
 }
 
 TEST(ParameterServer, OtherModesLearn) {

@@ -83,10 +83,10 @@ def load_persistables(executor, dirname, main_program=None, filename=None):
     _load_tables(dirname)
 
 
-def _save_tables(dirname):
+def _save_tables(dirname, mode="all", text=False):
     """Those that this process keeps by id, in a job without servers."""
     if _new.own_tables():
-        native.fleet.save_servers(os.path.abspath(dirname or "."))
+        native.fleet.save_servers(os.path.abspath(dirname or "."), mode, text)
 
 
 def _load_tables(dirname):

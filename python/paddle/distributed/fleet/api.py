@@ -187,20 +187,29 @@ def startup_program():
     return _graph.default_startup_program() if changed is None else changed
 
 
-def save_persistables(executor, dirname, main_program=None, mode=0):
+_SAVES = {0: "all", 1: "delta", 2: "base"}
+
+
+def save_persistables(executor, dirname, main_program=None, mode=0, sparse_text=False):
     """Worker 0 writes; others may call it too. What the servers keep (parameters and tables, with the optimizer's state)
     they write themselves, into the same folder; init_server(dirname) reads it. Where a strategy keeps state that differs
     between workers (residuals, shards, parameters under localsgd), all workers must call it, because worker 0 needs their
-    parts; statistics of batch norms are those of worker 0."""
-    _no_mode("save_persistables", mode)
+    parts; statistics of batch norms are those of worker 0.
+
+    mode -- of tables of rows by id. 0: all rows; 2, a base: the same, and from then on it is known which rows change; 1, a
+            delta: those that have changed since the last base, into the base's folder. Loading takes base and delta.
+    sparse_text -- write these rows also as PaddlePaddle 2.0 does, as text: dirname/TABLE_txt/TABLE.block0.txt"""
+    if mode not in _SAVES:
+        raise ValueError(f"save_persistables: mode is {mode!r}; known: 0 (all), 1 (delta) and 2 (base)")
+    how = (_SAVES[mode], bool(sparse_text))
     from paddle._executor import global_scope
     from paddle.fluid import io
     program, scope = io._new._program(main_program), global_scope()
-    io._save_tables(dirname)
+    io._save_tables(dirname, *how)
     if _has_servers():
         if not is_first_worker():
             return
-        native.fleet.save_servers(os.path.abspath(dirname))
+        native.fleet.save_servers(os.path.abspath(dirname), *how)
         native.fleet.pull_parameters(scope.native)
     names = program.ir.persistables()
     arrays, metadata = {}, {}

@@ -1,0 +1,149 @@
+// Bases and deltas, and the text layout. (Whole snapshots: server_test.cc.)
+#include "fleetx/ps/snapshot.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "tests/ps/job.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temp_dir.h"
+
+namespace fleetx::ps {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::expect_error;
+using Save = SaveOptions::Mode;
+
+JobSpec job_of(int servers) {
+  JobSpec job = small_job(1, servers, Mode::kAsync, counting());
+  job.sparse[0].initializer = {.kind = Initializer::Kind::kNormal, .a = 0, .b = 1, .seed = 3};
+  return job;
+}
+
+using Rows = std::map<uint64_t, std::vector<float>>;
+
+// What servers would have after they have loaded the folder.
+Rows loaded(const std::string& folder, int servers) {
+  const JobSpec job = job_of(servers);
+  Rows rows;
+  for (int s = 0; s < servers; ++s) {
+    PayloadPool pool;
+    TableService tables(job, s, 1, pool);
+    load_snapshot(tables, folder, s);
+    tables.sparse()[0]->for_each([&](uint64_t id, std::span<const float> record) {
+      EXPECT_TRUE(rows.emplace(id, std::vector<float>(record.begin(), record.end())).second);
+    });
+  }
+  return rows;
+}
+
+void push(Client& client, int servers, int64_t first, int64_t count) {
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < count; ++i) ids.push_back(first + i);
+  std::vector<float> gradients(ids.size() * 3);
+  for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = static_cast<float>(i % 5) - 2;
+  client.push_sparse(0, std::make_shared<const IdBatch>(ids, servers), gradients.data(), 0.25f)
+      .wait();
+}
+
+uintmax_t bytes_of(const std::string& folder, std::string_view extension) {
+  uintmax_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == extension) bytes += fs::file_size(entry);
+  return bytes;
+}
+
+class Deltas : public ::testing::TestWithParam<bool> {};
+
+// With and without a disk: base and delta together are all rows.
+TEST_P(Deltas, HaveWhatHasChangedSinceTheBase) {
+  const testing::TempDir folder, whole, disk;
+  const JobSpec job = job_of(2);
+  Servers servers(job, [&](ServerOptions& o) {
+    if (GetParam()) o.memory = {.bytes = 700'000, .disk = disk.path()};
+  });
+  Client client(servers.client(0));
+  Values first(job.dense[0], 1);
+  client.set_dense(0, first.const_pointers()).wait();
+  push(client, 2, 0, 20'000);
+  expect_error(Error::Kind::kInvalidArgument,
+               {"delta", "none since this server was started", "mode=2"},
+               [&] { client.save(folder.path(), {.mode = Save::kDelta}); });
+  client.save(folder.path(), {.mode = Save::kBase});
+  const uintmax_t base = bytes_of(folder.path(), ".part");
+  const auto check = [&](const char* what) {
+    client.save(whole.path());
+    const Rows rows = loaded(whole.path(), 1);
+    for (const int count : {1, 2, 3}) EXPECT_EQ(loaded(folder.path(), count), rows) << what;
+    return rows.size();
+  };
+  check("nothing has changed");
+  push(client, 2, 19'900, 300);  // some of them new
+  client.save(folder.path(), {.mode = Save::kDelta});
+  EXPECT_EQ(check("rows changed and were made"), 20'200u);
+  EXPECT_LT(bytes_of(folder.path(), ".delta"), base / 20);
+  // Rows that are dropped are gone after loading, too; unless they were made again.
+  const int64_t dropped = client.shrink(0.3f);
+  EXPECT_GT(dropped, 10);
+  push(client, 2, 0, 100);
+  client.save(folder.path(), {.mode = Save::kDelta});
+  EXPECT_LT(check("rows are gone"), 20'200u);
+  // A new base has it all, and no delta.
+  client.save(folder.path(), {.mode = Save::kBase});
+  EXPECT_EQ(bytes_of(folder.path(), ".delta"), 0u);
+  check("the next base");
+  push(client, 2, 5'000, 10);
+  client.save(folder.path(), {.mode = Save::kDelta});
+  check("its delta");
+  // Another folder has not the base; nor has this one when something else was saved there.
+  expect_error(Error::Kind::kInvalidArgument, {"not the one in this folder", whole.path()},
+               [&] { client.save(whole.path(), {.mode = Save::kDelta}); });
+  client.save(folder.path());
+  expect_error(Error::Kind::kInvalidArgument, {"not the one in this folder", folder.path()},
+               [&] { client.save(folder.path(), {.mode = Save::kDelta}); });
+  client.goodbye();
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, Deltas, ::testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Disk, Deltas, ::testing::Values(true));
+
+TEST(Snapshot, TextIsThatOfTheOriginal) {
+  const testing::TempDir folder;
+  const JobSpec job = job_of(2);
+  Servers servers(job);
+  Client client(servers.client(0));
+  Values first(job.dense[0], 1);
+  client.set_dense(0, first.const_pointers()).wait();
+  push(client, 2, 0, 50);
+  client.save(folder.path(), {.text = true});
+  const Rows rows = loaded(folder.path(), 1);
+  Rows read;
+  for (const int server : {0, 1}) {
+    const std::string path = str(folder.path(), "/rows_txt/rows.block", server);
+    std::ifstream text(path + ".txt");
+    size_t lines = 0;
+    for (std::string line; std::getline(text, line); ++lines) {
+      std::istringstream in(line);
+      uint64_t id = 0;
+      in >> id;
+      EXPECT_EQ(in.get(), '\t');
+      for (std::string value; std::getline(in, value, ',');) read[id].push_back(std::stof(value));
+    }
+    std::ifstream meta(path + ".meta");
+    std::stringstream all;
+    all << meta.rdbuf();
+    EXPECT_EQ(all.str(),
+              str("param=rows\nshard_id=", server,
+                  "\nrow_names=Param,State0,State1\nrow_dims=3,3,3\ncount=", lines, "\n"));
+  }
+  EXPECT_EQ(read, rows) << "every float to its bits";
+  client.goodbye();
+}
+
+}  // namespace
+}  // namespace fleetx::ps
