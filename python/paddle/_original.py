@@ -20,7 +20,7 @@ ORIGINAL = {
         is_floating_point is_integer isin isneginf isposinf isreal jit kaiser_window kthvalue layer_norm lcm ldexp
         lgamma linalg log_normal logaddexp logcumsumexp logit logspace manual_seed masked_scatter masked_select
         matrix_transpose median mode msort multigammaln multinomial nan_to_num nanmean nanmedian nanquantile nansum
-        narrow nextafter nonzero onnx outer pdist poisson polar polygamma positive put_along_axis quantile
+        narrow nextafter nonzero outer pdist poisson polar polygamma positive put_along_axis quantile
         quantization rad2deg rand_like randint_like randn_like randperm ravel real reduce_as renorm rot90 row_stack
         scatter_add scatter_reduce searchsorted select_scatter set_cuda_rng_state set_default_device set_grad_enabled
         set_rng_state sgn sigmoid signal signbit sinc slice_scatter softmax sparse special standard_gamma summary
