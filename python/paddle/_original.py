@@ -53,7 +53,7 @@ ORIGINAL = {
         TruncatedNormalInitializer UniformInitializer XavierInitializer calculate_gain""".split(),
     "paddle.static": """
         IpuCompiledProgram IpuStrategy Operator Parameter ctr_metric_bundle ipu_shard_guard
-        is_persistable load_vars py_func quantization save_vars set_ipu_shard setitem xpu_places""".split(),
+        is_persistable py_func quantization set_ipu_shard setitem xpu_places""".split(),
     "paddle.static.nn": """
         case cond continuous_value_model conv3d_transpose deform_conv2d nce py_func row_conv
         sequence_conv sequence_expand sequence_first_step sequence_last_step sequence_pool sequence_softmax

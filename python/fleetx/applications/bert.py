@@ -146,6 +146,20 @@ class BertLarge(Bert):
         super().__init__(vocab_size, 1024, 24, 16, max_seq_len, dropout)
 
 
+class BertHuge(Bert):
+    """32 layers of 1280, 16 heads: 670 million parameters."""
+
+    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
+        super().__init__(vocab_size, 1280, 32, 16, max_seq_len, dropout)
+
+
+class BertGiant(Bert):
+    """60 layers of 6144, 96 heads: 27.4 billion parameters, 110 GB: for many workers that share them (strategy())."""
+
+    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
+        super().__init__(vocab_size, 6144, 60, 96, max_seq_len, dropout)
+
+
 class _FedLoader(BertLoader):
     """Without the places of words, which this network knows by itself."""
 
