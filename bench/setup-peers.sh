@@ -4,6 +4,7 @@
 #   bench/setup-peers.sh                    torch and paddlepaddle, in .venv-peers
 #   bench/setup-peers.sh torch              one of them
 #   bench/setup-peers.sh tokenizers         Hugging Face's tokenizers and subword-nmt, in .venv-peers
+#   bench/setup-peers.sh exchange           onnxruntime, and transformers with torch, in .venv-peers
 #   bench/setup-peers.sh ps                 the peers of parameter servers: tensorflow, paddle2.6 and paddle1.8, each in
 #                                           an environment of its own (.venv-peers-NAME), since no two go together
 #   PIP_INDEX_URL=... bench/setup-peers.sh  from another index, such as one with CPU-only builds
@@ -59,9 +60,14 @@ for peer in "${peers[@]}"; do
       make_venv .venv-peers python3 /usr/bin/python3
       add .venv-peers tokenizers tokenizers subword-nmt
       ;;
+    exchange)
+      make_venv .venv-peers python3 /usr/bin/python3
+      add .venv-peers onnxruntime numpy onnxruntime
+      add .venv-peers transformers torch transformers safetensors
+      ;;
     tensorflow) install .venv-peers-tensorflow 3.11 tensorflow tensorflow-cpu==2.21.0 ;;
     paddle2.6) install .venv-peers-paddle2.6 3.10 paddle paddlepaddle==2.6.2 'numpy<2' protobuf==3.20.3 setuptools ;;
     paddle1.8) install .venv-peers-paddle1.8 3.7 paddle paddlepaddle==1.8.5 'protobuf<3.21' ;;
-    *) fail "no peer '$peer'; known: torch, paddlepaddle, tokenizers, tensorflow, paddle2.6, paddle1.8, and ps for the last three" ;;
+    *) fail "no peer '$peer'; known: torch, paddlepaddle, tokenizers, exchange, tensorflow, paddle2.6, paddle1.8, and ps for the last three" ;;
   esac
 done

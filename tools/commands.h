@@ -12,6 +12,7 @@ void add_calibrate(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_make_flowers(CLI::App& app);
 void add_convert(CLI::App& app);
+void add_export(CLI::App& app);
 void add_vocab(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_bench(CLI::App& app);

@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
   add_ps(app);
   add_strategies(app);
   add_convert(app);
+  add_export(app);
   add_vocab(app);
   add_tokenize(app);
   add_make_flowers(app);

@@ -217,14 +217,16 @@ void WorkerServers::push_rows(const RowGradient& g) {
   const auto ids =
       same ? pulled.ids
            : std::make_shared<const ps::IdBatch>(std::span(g.ids, count), client_->servers());
-  const float* values = g.values;
-  if (g.scale != 1.0f) {
-    scaled_rows_.resize(count * static_cast<size_t>(job_.sparse[t].dim));
-    std::transform(values, values + scaled_rows_.size(), scaled_rows_.begin(),
-                   [&](float v) { return v * g.scale; });
-    values = scaled_rows_.data();
-  }
-  pushes_.push_back(client_->push_sparse(g.table, ids, values, g.lr, ps::Rows::kExpanded));
+  pushes_.push_back(client_->push_sparse(g.table, ids, scaled(g), g.lr, ps::Rows::kExpanded));
+}
+
+const float* WorkerServers::scaled(const RowGradient& g) {
+  if (g.scale == 1.0f) return g.values;
+  const auto t = static_cast<size_t>(g.table);
+  scaled_rows_.resize(static_cast<size_t>(g.count * job_.sparse[t].dim));
+  std::transform(g.values, g.values + scaled_rows_.size(), scaled_rows_.begin(),
+                 [&](float v) { return v * g.scale; });
+  return scaled_rows_.data();
 }
 
 void WorkerServers::count(const Uses& u) {
@@ -340,9 +342,7 @@ void WorkerServers::update_own(const RowGradient& g) {
   const ps::IdBatch batch(ids, client_->servers());
   const auto dim = static_cast<size_t>(job_.sparse[t].dim);
   std::vector<float> sums(batch.unique().size() * dim);
-  for (size_t i = 0; i < ids.size(); ++i)
-    for (size_t k = 0; k < dim; ++k)
-      sums[batch.places()[i] * dim + k] += g.values[i * dim + k] * g.scale;
+  ps::add_rows(batch.places(), scaled(g), sums.data(), job_.sparse[t].dim);
   own_[t]->update(batch.unique(), sums.data(), g.lr);
 }
 

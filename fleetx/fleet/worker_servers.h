@@ -87,6 +87,8 @@ class WorkerServers final : public kernel::Servers {
   std::vector<ps::Ticket> start_pull(std::span<const Value> values);
   static void wait_for(std::vector<ps::Ticket>& tickets);
   void push_rows(const RowGradient& gradient);
+  // Its rows times its scale, until the next call.
+  const float* scaled(const RowGradient& gradient);
   void push_uses();
   // Geo: of rows that this worker trains.
   void pull_own(std::span<const Lookup> lookups, bool make);

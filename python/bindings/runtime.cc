@@ -6,6 +6,7 @@
 #include "bindings/interrupt.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/ir/ownership.h"
+#include "fleetx/onnx/export.h"
 #include "fleetx/runtime/executor.h"
 #include "fleetx/runtime/profile_session.h"
 #include "fleetx/tensor/safetensors.h"
@@ -131,6 +132,16 @@ void bind_files(py::module_& m) {
     content.metadata = metadata;
     save_safetensors(path, content);
   });
+  m.def(
+      "export_onnx",
+      [](const ir::Program& program, const Scope& scope, const ir::Names& feeds,
+         const ir::Names& fetch, int64_t opset) {
+        return py::bytes(onnx::export_model(
+            program, feeds, fetch, [&](const std::string& name) { return scope.get(name); },
+            {.opset = opset}));
+      },
+      py::arg("program"), py::arg("scope"), py::kw_only(), py::arg("feeds"), py::arg("fetch"),
+      py::arg("opset"));
   m.def("load_tensors", [](const std::string& path) {
     const Safetensors content = load_safetensors(path);
     py::dict arrays;

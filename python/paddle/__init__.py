@@ -17,6 +17,7 @@ from paddle._param import ParamAttr  # noqa: E402
 from paddle import tensor  # noqa: E402
 from paddle import metric, nn, optimizer, reader, regularizer, static, utils, vision  # noqa: E402
 from paddle import io  # noqa: E402
+from paddle import onnx  # noqa: E402
 from paddle.files import load, save  # noqa: E402
 from paddle.static import Executor, global_scope, scope_guard  # noqa: E402
 
@@ -124,7 +125,7 @@ _DYNAMIC = "static programs: paddle.enable_static(), Executor.run"
 __getattr__ = _refuse.getter(__name__, {
     "DataParallel": "fleet.distributed_optimizer in a static program", "grad": "paddle.static.gradients",
     "jit": _DYNAMIC, "Model": "a loop over Executor.run, or fleetx.MultiGPUTrainer",
-    "summary": "print(program)", "flops": "Executor.plan", "hapi": "a loop over Executor.run", "onnx": "static.save_inference_model",
+    "summary": "print(program)", "flops": "Executor.plan", "hapi": "a loop over Executor.run",
     "inference": "paddle.static.load_inference_model", "amp": "paddle.static.amp.decorate", "callbacks": "nothing",
     "distribution": "paddle.uniform, paddle.normal", "text": "paddle.dataset", "sysconfig": "cmake --install",
     "unique": "the result's shape would depend on values", "nonzero": "paddle.where with three arguments",

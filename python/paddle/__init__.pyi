@@ -17,6 +17,7 @@ from paddle import incubate as incubate
 from paddle import io as io
 from paddle import metric as metric
 from paddle import nn as nn
+from paddle import onnx as onnx
 from paddle import optimizer as optimizer
 from paddle import profiler as profiler
 from paddle import reader as reader

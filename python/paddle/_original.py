@@ -20,7 +20,7 @@ ORIGINAL = {
         is_floating_point is_integer isin isneginf isposinf isreal jit kaiser_window kthvalue layer_norm lcm ldexp
         lgamma linalg log_normal logaddexp logcumsumexp logit logspace manual_seed masked_scatter masked_select
         matrix_transpose median mode msort multigammaln multinomial nan_to_num nanmean nanmedian nanquantile nansum
-        narrow nextafter nonzero onnx outer pdist poisson polar polygamma positive put_along_axis quantile
+        narrow nextafter nonzero outer pdist poisson polar polygamma positive put_along_axis quantile
         quantization rad2deg rand_like randint_like randn_like randperm ravel real reduce_as renorm rot90 row_stack
         scatter_add scatter_reduce searchsorted select_scatter set_cuda_rng_state set_default_device set_grad_enabled
         set_rng_state sgn sigmoid signal signbit sinc slice_scatter softmax sparse special standard_gamma summary
@@ -53,7 +53,7 @@ ORIGINAL = {
         TruncatedNormalInitializer UniformInitializer XavierInitializer calculate_gain""".split(),
     "paddle.static": """
         IpuCompiledProgram IpuStrategy Operator Parameter ctr_metric_bundle ipu_shard_guard
-        is_persistable load_vars py_func quantization save_vars set_ipu_shard setitem xpu_places""".split(),
+        is_persistable py_func quantization set_ipu_shard setitem xpu_places""".split(),
     "paddle.static.nn": """
         case cond continuous_value_model conv3d_transpose deform_conv2d nce py_func row_conv
         sequence_conv sequence_expand sequence_first_step sequence_last_step sequence_pool sequence_softmax

@@ -8,8 +8,8 @@ import numpy
 from paddle._executor import EOFException as EOFException
 from paddle._graph import Variable as Variable
 from paddle._lod_tensor import LoDTensor as LoDTensor
-from paddle.reader import buffered as buffered
-from paddle.reader import xmap_readers as xmap_readers
+from paddle.reader.decorator import buffered as buffered
+from paddle.reader.decorator import xmap_readers as xmap_readers
 
 class BatchSampler(Sampler):
     sampler: Any

@@ -1,8 +1,11 @@
 """BERT's pre-training. The network is built by fleetx/models/bert.cc; here are its inputs, metrics and loaders."""
 import os
-from typing import Dict, List
+import shutil
+from typing import Dict, List, Optional
 
 import paddle
+from fleetx.applications import huggingface
+from fleetx.applications.parameters import Parameters
 from fleetx.dataset.text_dataset import BertLoader
 from fleetx.text import Path, WordPieceTokenizer, learn_wordpiece
 from paddle import static
@@ -10,12 +13,13 @@ from paddle._graph import switch_main_program, switch_startup_program
 from paddle._native import native, user_line
 
 
-class Bert:
+class Bert(Parameters):
     """A BERT of any size in programs of its own, which become the default ones. All samples are padded to max_seq_len,
     which the program knows.
 
     inputs -- what is fed: src_ids, sent_ids, input_mask, mask_pos, mask_label, mask_weight, labels
     loss -- that of hidden words and of next sentences; target -- {"word_loss", "word_acc", "sentence_acc": variable}
+    hidden_states -- the output of the last layer; word_logits, sentence_logits -- of the heads
     checkpoints -- outputs of the layers, for strategy.recompute_configs
     """
 
@@ -25,6 +29,9 @@ class Bert:
             raise native.InvalidArgumentError(f"hidden is {hidden}; must be a multiple of heads, {heads}")
         paddle.enable_static()
         self.vocab_size, self.max_seq_len = vocab_size, max_seq_len
+        self._sizes = dict(hidden=hidden, layers=layers, heads=heads, positions=max(512, max_seq_len), dropout=dropout)
+        self.tokenizer: Optional[WordPieceTokenizer] = None
+        self._vocab: Optional[str] = None
         self.main_prog, self.startup_prog = static.Program(), static.Program()
         switch_main_program(self.main_prog)
         switch_startup_program(self.startup_prog)
@@ -43,14 +50,15 @@ class Bert:
         variable = self.main_prog.global_block().var
         self.loss = variable(net["loss"])
         self.checkpoints: List[str] = list(net["checkpoints"])
+        self.word_logits, self.sentence_logits = variable(net["word_logits"]), variable(net["sentence_logits"])
+        self.hidden_states = variable(self.checkpoints[-1])
         label, weight, follows = self.inputs[4:]
-        found = paddle.cast(paddle.equal(paddle.reshape(paddle.argmax(variable(net["word_logits"]), axis=-1), [-1, 1]),
+        found = paddle.cast(paddle.equal(paddle.reshape(paddle.argmax(self.word_logits, axis=-1), [-1, 1]),
                                          label), "float32")
         self.target: Dict[str, static.Variable] = {
             "word_loss": variable(net["word_loss"]),
             "word_acc": paddle.sum(found * weight) / paddle.sum(weight),
-            "sentence_acc": paddle.metric.accuracy(paddle.nn.functional.softmax(variable(net["sentence_logits"])),
-                                                   follows)}
+            "sentence_acc": paddle.metric.accuracy(paddle.nn.functional.softmax(self.sentence_logits), follows)}
 
     # ---- data ----
     def get_train_dataloader(self, local_path: Path, batch_size: int = 32, lowercase: bool = True, seed: int = 0,
@@ -84,16 +92,44 @@ class Bert:
             partial = f"{vocab}.{os.getpid()}"  # all workers may come here; all learn the same
             learn_wordpiece(text, partial, size=self.vocab_size, lowercase=lowercase, bad_lines=bad_lines)
             os.replace(partial, vocab)
-        tokenizer = WordPieceTokenizer(vocab, lowercase=lowercase)
+        tokenizer = self.tokenizer = WordPieceTokenizer(vocab, lowercase=lowercase)
+        self._vocab = vocab
         if len(tokenizer) > self.vocab_size:
             raise native.InvalidArgumentError(
                 f"{vocab} has {len(tokenizer)} tokens, but the model {self.vocab_size}; give it vocab_size={len(tokenizer)}")
         return tokenizer
 
     # ---- parameters ----
-    def parameter_list(self) -> List[str]:
-        """Names of the parameters."""
-        return [p.name for p in self.main_prog.all_parameters()]
+    def _outputs(self):
+        return [self.word_logits, self.sentence_logits]
+
+    @staticmethod
+    def of_huggingface(folder: Path, max_seq_len: int = 128, dropout: float = 0.1) -> "Bert":
+        """A BERT of the size that the config.json in `folder` tells; load_huggingface then reads the weights."""
+        config = huggingface.read_config(folder)
+        return Bert(config["vocab_size"], config["hidden_size"], config["num_hidden_layers"],
+                    config["num_attention_heads"], max_seq_len, dropout)
+
+    def load_huggingface(self, path: Path) -> None:
+        """Reads the weights of Hugging Face's BertForPreTraining or BertModel: a folder with model.safetensors, or such a
+        file. Run startup_prog before. A file without heads leaves these as they are, and says so."""
+        values, heads = huggingface.read(path, self._sizes["layers"])
+        if not heads:
+            print(f"{os.fspath(path)}: has no heads of pre-training; they stay as they are", flush=True)
+        self._set_state(values, os.fspath(path))
+
+    def save_huggingface(self, folder: Path) -> None:
+        """Writes model.safetensors and config.json for Hugging Face's BertForPreTraining, and vocab.txt where a loader has
+        brought one."""
+        size = self._sizes
+        config = {"architectures": ["BertForPreTraining"], "model_type": "bert", "vocab_size": self.vocab_size,
+                  "hidden_size": size["hidden"], "num_hidden_layers": size["layers"],
+                  "num_attention_heads": size["heads"], "intermediate_size": 4 * size["hidden"], "hidden_act": "gelu",
+                  "hidden_dropout_prob": size["dropout"], "attention_probs_dropout_prob": size["dropout"],
+                  "max_position_embeddings": size["positions"], "type_vocab_size": 2, "layer_norm_eps": 1e-12}
+        huggingface.write(folder, self._state_values(), config, size["layers"])
+        if self._vocab is not None:
+            shutil.copy(self._vocab, os.path.join(os.fspath(folder), "vocab.txt"))
 
 
 class BertBase(Bert):
@@ -108,6 +144,20 @@ class BertLarge(Bert):
 
     def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
         super().__init__(vocab_size, 1024, 24, 16, max_seq_len, dropout)
+
+
+class BertHuge(Bert):
+    """32 layers of 1280, 16 heads: 670 million parameters."""
+
+    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
+        super().__init__(vocab_size, 1280, 32, 16, max_seq_len, dropout)
+
+
+class BertGiant(Bert):
+    """60 layers of 6144, 96 heads: 27.4 billion parameters, 110 GB: for many workers that share them (strategy())."""
+
+    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
+        super().__init__(vocab_size, 6144, 60, 96, max_seq_len, dropout)
 
 
 class _FedLoader(BertLoader):

@@ -2,6 +2,8 @@
 import os
 from typing import Dict, List, Optional, Sequence
 
+import numpy
+
 import paddle
 from fleetx.applications.parameters import Parameters
 from fleetx.dataset import ImageLoader
@@ -23,6 +25,7 @@ class Model(Parameters):
     checkpoints: List[str]
     main_prog: static.Program
     startup_prog: static.Program
+    _smoothing = 0.0  # of labels
 
     def __init__(self, class_dim: int, image_shape: Sequence[int], data_layout: str = "NCHW"):
         if data_layout != "NCHW":
@@ -33,17 +36,22 @@ class Model(Parameters):
         self.main_prog, self.startup_prog = static.Program(), static.Program()
         switch_main_program(self.main_prog)
         switch_startup_program(self.startup_prog)
-        image = static.data("feed_image", [None, *self.image_shape], "float32")
+        fed, image = self._picture()
         label = static.data("feed_label", [None, 1], "int64")
-        self.inputs = [image, label]
+        self.inputs = [fed, label]
         logits, checkpoints = self._network(self.main_prog.builder(), image.name, *user_line())
         self.logits = self.main_prog.global_block().var(logits)
         self.checkpoints = list(checkpoints)
-        self.loss = paddle.mean(paddle.nn.functional.cross_entropy(self.logits, label))
+        self.loss = paddle.mean(paddle.nn.functional.cross_entropy(self.logits, label, label_smoothing=self._smoothing))
         probabilities = paddle.nn.functional.softmax(self.logits)
         self.target = {"acc1": paddle.metric.accuracy(probabilities, label, k=1)}
         if class_dim >= 5:
             self.target["acc5"] = paddle.metric.accuracy(probabilities, label, k=5)
+
+    def _picture(self):
+        """What is fed, and the pictures [N,3,H,W] that the network reads."""
+        image = static.data("feed_image", [None, *self.image_shape], "float32")
+        return image, image
 
     def _network(self, builder, image, file, line):
         """Adds the network; returns the names of its logits and of its checkpoints."""
@@ -101,6 +109,46 @@ class Resnet50(Model):
 
     def _network(self, builder, image, file, line):
         return native.resnet(builder, image, 50, self.class_dim, self._width, "", file, line)
+
+
+class Resnet50Mlperf(Resnet50):
+    """ResNet-50 (version 1.5) as MLPerf trains it: labels smoothed by 0.1, and pictures fed as [N,H,W,3], which is what
+    its loaders give. Its optimizer is LARS; strategy() has it."""
+
+    _smoothing = 0.1
+
+    def __init__(self, data_layout: str = "NHWC", class_dim: int = 1000, image_shape: Sequence[int] = (3, 224, 224),
+                 width: int = 64):
+        if data_layout != "NHWC":
+            raise native.UnsupportedError(f"data_layout={data_layout!r}: Resnet50Mlperf is fed NHWC; Resnet50 takes NCHW")
+        super().__init__("NCHW", class_dim, image_shape, width)
+
+    def _picture(self):
+        colors, height, width = self.image_shape
+        fed = static.data("feed_image", [None, height, width, colors], "float32")
+        return fed, paddle.transpose(fed, [0, 3, 1, 2])
+
+    def load_imagenet_from_file(self, *args, data_layout: str = "NHWC", **options) -> ImageLoader:
+        if data_layout != "NHWC":
+            raise native.UnsupportedError(f"data_layout={data_layout!r}: Resnet50Mlperf is fed NHWC")
+        return _ColorsLast(super().load_imagenet_from_file(*args, **options), self.inputs[0].name)
+
+
+class _ColorsLast:
+    """A loader whose pictures are [N,H,W,3]."""
+
+    def __init__(self, loader, image):
+        self._loader, self._image = loader, image
+
+    def __len__(self):
+        return len(self._loader)
+
+    def __call__(self):
+        return self
+
+    def __iter__(self):
+        for feed, in self._loader:
+            yield [{**feed, self._image: numpy.ascontiguousarray(feed[self._image].transpose(0, 2, 3, 1))}]
 
 
 class VGG16(Model):

@@ -24,12 +24,24 @@ class Parameters:
     def save_params(self, path: Union[str, os.PathLike]) -> None:
         """Writes `path`, a safetensors file, with all that inference needs. (In a job with servers these have the
         parameters: fleet.save_persistables and save_inference_model.)"""
+        native.save_tensors(os.fspath(path), self._state_values(), {"model": type(self).__name__})
+
+    def _state_values(self):
         scope = static.global_scope()
         missing = [name for name in self._state() if scope.find_var(name) is None]
         if missing:
             raise native.InvalidArgumentError(f"'{missing[0]}' has no value yet: run startup_prog first")
-        tensors = {name: scope.find_var(name).get_tensor().numpy() for name in self._state()}
-        native.save_tensors(os.fspath(path), tensors, {"model": type(self).__name__})
+        return {name: scope.find_var(name).get_tensor().numpy() for name in self._state()}
+
+    def _set_state(self, values, source):
+        """Values of parameters; one of another shape is an error that names it."""
+        scope = static.global_scope()
+        for name, value in values.items():
+            wanted = list(self.main_prog.ir.shape(name))
+            if list(value.shape) != wanted:
+                raise native.InvalidArgumentError(f"{source}: '{name}' has the shape {list(value.shape)}, the model {wanted}")
+        for name, value in values.items():
+            scope.var(name).get_tensor().set(value)
 
     def load_params(self, path: Union[str, os.PathLike]) -> None:
         """Reads what save_params wrote. Run startup_prog before; what the file lacks is an error."""
@@ -37,5 +49,4 @@ class Parameters:
         missing = [name for name in self._state() if name not in tensors]
         if missing:
             raise native.InvalidArgumentError(f"{path}: has no '{missing[0]}'")
-        for name in self._state():
-            static.global_scope().var(name).get_tensor().set(tensors[name])
+        self._set_state({name: tensors[name] for name in self._state()}, os.fspath(path))

@@ -15,9 +15,22 @@ from paddle.tensor.creation import create_global_var, create_parameter
 
 __all__ = ["data", "InputSpec", "Program", "program_guard", "default_main_program", "default_startup_program",
            "Executor", "CompiledProgram", "BuildStrategy", "ExecutionStrategy", "global_scope", "scope_guard", "Scope",
-           "save", "load", "save_inference_model", "load_inference_model", "load_program_state", "set_program_state",
+           "save", "load", "save_vars", "load_vars", "save_inference_model", "load_inference_model", "load_program_state", "set_program_state",
            "nn", "accuracy", "auc", "create_global_var", "create_parameter", "append_backward", "gradients", "Print",
            "name_scope", "device_guard", "cpu_places", "cuda_places", "Variable", "ParamAttr", "WeightNormParamAttr"]
+
+
+def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
+    """Values of variables (`vars`, or those of the program for which predicate(variable)) in files of their names, or in
+    one file."""
+    from paddle.fluid import io  # it stands on this module
+    io.save_vars(executor, dirname, main_program, vars, predicate, filename)
+
+
+def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
+    """Reads what save_vars wrote."""
+    from paddle.fluid import io
+    io.load_vars(executor, dirname, main_program, vars, predicate, filename)
 
 
 def data(name, shape, dtype=None, lod_level=0):

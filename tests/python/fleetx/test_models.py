@@ -75,8 +75,10 @@ def test_parameters_survive_a_file(tmp_path):
 
 
 def test_what_is_not_there_says_so():
-    with pytest.raises(native.UnsupportedError, match="Transformer is not there yet"):
-        X.applications.Transformer()
+    with pytest.raises(AttributeError, match="there are Resnet50, .*BertGiant"):
+        X.applications.BertTiny()
+    with pytest.raises(native.UnsupportedError, match="Resnet50Mlperf is fed NHWC"):
+        X.applications.Resnet50Mlperf(data_layout="NCHW")
     with pytest.raises(AttributeError, match="Resnet50"):
         X.applications.Resnet51()
     with pytest.raises(native.UnsupportedError, match="NHWC"):
@@ -87,3 +89,26 @@ def test_a_label_outside_the_classes_is_named(flowers):
     model = X.applications.Resnet50(class_dim=2, image_shape=[3, 32, 32])
     with pytest.raises(native.CorruptFileError, match="train.txt:3: label 2 is not below the number of classes, 2"):
         model.get_train_dataloader(str(flowers), batch_size=4)
+
+
+def test_mlperf_is_fed_colors_last_and_smooths_labels(flowers):
+    plain = X.applications.Resnet50(**SMALL)
+    exe = static.Executor(paddle.CPUPlace())
+    loader = plain.get_val_dataloader(flowers, batch_size=2)
+    feed, = next(iter(loader))
+    model = X.applications.Resnet50Mlperf(**SMALL)
+    exe.run(model.startup_prog)
+    last, = next(iter(model.get_val_dataloader(flowers, batch_size=2)))
+    np.testing.assert_array_equal(last["feed_image"], feed["feed_image"].transpose(0, 2, 3, 1))
+    test = model.main_prog.clone(for_test=True)
+    logits, loss = exe.run(test, feed=last, fetch_list=[model.logits, model.loss])
+    log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    hard = -log_p[np.arange(2), last["feed_label"][:, 0]]
+    np.testing.assert_allclose(loss, (0.9 * hard - 0.1 * log_p.mean(1)).mean(), rtol=1e-4)
+
+
+def test_large_berts_are_as_large_as_they_say():
+    def values(model):
+        return sum(int(np.prod(p.shape)) for p in model.main_prog.all_parameters())
+    assert values(X.applications.BertHuge()) == pytest.approx(670e6, rel=0.02)
+    assert values(X.applications.BertGiant()) == pytest.approx(27.4e9, rel=0.01)

@@ -394,3 +394,19 @@ def test_an_inference_model_needs_targets(tmp_path):
     program, feeds, fetches = static.load_inference_model(str(tmp_path / "m"), exe, model_filename="__model__",
                                                           params_filename="__params__")
     assert feeds == ["x"] and exe.run(program, feed={"x": np.ones((2, 3), "float32")}, fetch_list=fetches)[0].shape == (2, 2)
+
+
+def test_chosen_variables_are_saved_and_loaded(tmp_path):
+    x = static.data("x", [None, 3], "float32")
+    static.nn.fc(x, 2)
+    exe = static.Executor(paddle.CPUPlace())
+    exe.run(static.default_startup_program())
+    weight = next(p for p in static.default_main_program().all_parameters() if p.name.endswith("w_0"))
+    tensor = static.global_scope().find_var(weight.name).get_tensor()
+    before = np.array(tensor.numpy())
+    static.save_vars(exe, str(tmp_path), vars=[weight])
+    static.save_vars(exe, str(tmp_path), predicate=lambda v: v.persistable, filename="all")
+    for how in ({"vars": [weight]}, {"predicate": lambda v: v.name == weight.name, "filename": "all"}):
+        tensor.set(np.zeros_like(before))
+        static.load_vars(exe, str(tmp_path), **how)
+        np.testing.assert_array_equal(tensor.numpy(), before)

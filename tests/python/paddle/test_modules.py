@@ -26,6 +26,7 @@ from paddle import static
     ("paddle.nn.utils", "parameters_to_vector"), ("paddle.utils.download", "get_weights_path_from_url"),
     ("paddle.utils.cpp_extension", "setup load CppExtension"), ("paddle.fluid.dygraph", "ParallelEnv Layer guard"),
     ("paddle.fluid.dygraph.parallel", "ParallelEnv Env"), ("paddle.fluid.layer_helper", "LayerHelper"),
+    ("paddle.reader.decorator", "shuffle xmap_readers"), ("paddle.onnx", "export"),
     ("paddle.version", "full_version major commit show"), ("paddle.fluid.log_helper", "get_logger"),
     ("paddle.fluid.install_check", "run_check"), ("paddle.fluid.input", "embedding one_hot"),
     ("paddle.fluid.incubate.fleet.utils.hdfs", "HDFSClient"), ("paddle.common_ops_import", "LayerHelper core"),

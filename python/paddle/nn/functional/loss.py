@@ -28,18 +28,23 @@ def _with_class_axis(x, label, axis):
     return manipulation.unsqueeze(label, axis)
 
 
-def _class_losses(x, label, ignore_index, soft_label, axis, is_logits):
+def _class_losses(x, label, ignore_index, soft_label, axis, is_logits, smoothing=0.0):
     attrs = {"soft_label": bool(soft_label), "ignore_index": int(ignore_index), "axis": int(axis)}
+    if smoothing:
+        if not is_logits:
+            raise native.UnsupportedError("cross_entropy: label_smoothing needs logits (use_softmax=True)")
+        attrs["smoothing"] = float(smoothing)
     return call("softmax_cross_entropy" if is_logits else "cross_entropy", {"x": x, "label": label}, attrs)
 
 
 def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1,
-                  use_softmax=True, name=None):
+                  use_softmax=True, label_smoothing=0.0, name=None):
     """Softmax and cross entropy of logits; with use_softmax=False `input` holds probabilities. Labels are class
-    numbers [N] or [N, 1], or, with soft_label, probabilities in the shape of input."""
+    numbers [N] or [N, 1], or, with soft_label, probabilities in the shape of input. label_smoothing: share of a class
+    number that is spread evenly over all classes."""
     if not soft_label:
         label = _with_class_axis(input, label, axis)
-    loss = _class_losses(input, label, ignore_index, soft_label, axis, use_softmax)
+    loss = _class_losses(input, label, ignore_index, soft_label, axis, use_softmax, label_smoothing)
     weights = None
     if weight is not None:
         if soft_label:

@@ -1,4 +1,4 @@
-"""Readers are functions that return iterators over samples; decorators make readers of readers."""
+"""Makes readers of readers."""
 import itertools
 import queue
 import random
