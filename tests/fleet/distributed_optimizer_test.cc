@@ -66,7 +66,7 @@ TEST(DistributedOptimizer, ConnectsTheGroupsThatStrategiesNeed) {
 }
 
 TEST(DistributedOptimizer, RefusesWhatIsNotBuilt) {
-  for (const char* name : {"sharding", "pipeline", "auto"}) {
+  for (const char* name : {"sharding", "pipeline"}) {
     DistributedStrategy s;
     s.set(name, true);
     for (const int workers : {1, 2}) {
