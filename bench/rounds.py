@@ -9,6 +9,7 @@ from many import measure_many
 from movielens import measure_auc
 from net import measure_net
 from own_programs import measure_selection, measure_tables
+from predict import measure_predictions, measure_published
 from report import Figure
 from runner import Failed
 from servers import measure_ps
@@ -21,7 +22,8 @@ from variants import measure_amp, measure_recompute
 LISTED = {"amp": measure_amp, "recompute": measure_recompute, "strategies": measure_strategies,
           "sharding": measure_sharding, "learning": measure_learning,
           "dgc-selection": measure_selection, "ps": measure_ps, "ps-table": measure_tables, "ps-auc": measure_auc,
-          "ps-many": measure_many, "tokenizer": measure_tokenizer}
+          "ps-many": measure_many, "tokenizer": measure_tokenizer,
+          "predict": measure_predictions, "predict-tables": measure_published}
 
 
 def measure(bench, runner, options):

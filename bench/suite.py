@@ -293,4 +293,9 @@ BENCHES = {b.name: b for b in [
            ": < 5 s until all train (C++); Python of as many `import numpy`: <= 1.5", rounds=2),
     Listed("tokenizer", "WordPiece over real text in English and in 14 languages, a vocabulary of 30,000: tokens per second of a core",
            "of tokenizers (Hugging Face): >= 3"),
+    Listed("predict", "predicted time and memory of a step of four models with 12 combinations of strategies, 1, 2 and 4 workers "
+           "and two hosts with a link of 1 Gbit/s (as root), against what is measured",
+           ": median error <= 10 %, worst <= 25 %, memory <= 5 %", rounds=1),
+    Listed("predict-tables", "predicted images/s of ResNet-50 and VGG16 on 8, 16 and 32 V100 from the figure of one, against the "
+           "published tables", ": within 10 %", rounds=1),
 ]}

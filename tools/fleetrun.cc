@@ -4,6 +4,7 @@
 #include "fleetx/base/error.h"
 #include "fleetx/launch/job.h"
 #include "tools/fleetrun_flags.h"
+#include "tools/fleetrun_plan.h"
 #include "tools/fleetrun_store.h"
 
 namespace fleetx::tools {
@@ -18,7 +19,9 @@ int complain(const std::string& message, ExitCode code) {
 
 int run(int argc, char** argv) {
   try {
-    const auto options = parse_fleetrun(argc, argv);
+    PlanFlags plan;
+    const auto options = parse_fleetrun(argc, argv, plan);
+    if (options && plan.plan) return describe_job(*options, plan);
     return options ? launch::run_job(*options, stores_of_comm()) : kDone;
   } catch (const Error& e) {
     return complain(e.what(), e.kind() == Error::Kind::kInvalidArgument ? kWrongUse : kFailed);

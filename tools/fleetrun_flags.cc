@@ -20,6 +20,9 @@ const char* const kExamples =
     "Parameter servers:\n"
     "  fleetrun --server_num=1 --worker_num=4 train\n"
     "  fleetrun --servers=10.0.0.1:6170,10.0.0.2:6171 --workers=10.0.0.1,10.0.0.2 train\n"
+    "Before anything starts:\n"
+    "  fleetrun --plan --machines=cluster.yaml --nnodes=128 --nproc_per_node=8 train.py\n"
+    "                                               memory, traffic and predicted time of a step\n"
     "\n"
     "Logs are in log/workerlog.N and log/serverlog.N; the output of the first worker is shown.\n"
     "Exit code: that of the first process that failed (128 + signal if it was killed), 2 for\n"
@@ -80,13 +83,26 @@ void add_flags(CLI::App& app, launch::Options& o) {
       ->group(any);
 }
 
-// Every flag of ours has a value, so the script is the first word that is neither.
+void add_plan_flags(CLI::App& app, PlanFlags& p) {
+  const char* group = "Planning";
+  app.add_flag("--plan", p.plan,
+               "Start nothing: print memory, traffic and the predicted time of a step")
+      ->group(group);
+  app.add_option("--machines", p.machines,
+                 "With --plan: description of the machines (default: a guess of this one)")
+      ->group(group);
+  app.add_option("--timeline", p.timeline,
+                 "With --plan: file for the predicted step, for ui.perfetto.dev")
+      ->group(group);
+}
+
+// Every flag of ours but one has a value, so the script is the first word that is neither.
 int find_script(int argc, const char* const* argv) {
   int at = 1;
   while (at < argc && argv[at][0] == '-') {
     const std::string word = argv[at];
     if (word == "--") return at + 1;
-    const bool alone = word == "-h" || word == "--help" || word == "--version";
+    const bool alone = word == "-h" || word == "--help" || word == "--version" || word == "--plan";
     at += alone || word.find('=') != std::string::npos ? 1 : 2;
   }
   return std::min(at, argc);
@@ -103,7 +119,7 @@ void check_known(const CLI::App& app, const std::vector<std::string>& words) {
     check_arg(std::ranges::count(known, name) > 0, "there is no flag '", name, "'",
               did_you_mean(name, known),
               " (see `fleetrun --help`; flags of the script come after it)");
-    if (name == "--help" || name == "--version") continue;
+    if (name == "--help" || name == "--version" || name == "--plan") continue;
     const bool apart = equal == std::string::npos;
     check_arg(apart ? i + 1 < words.size() : equal + 1 < words[i].size(), name,
               " has no value; write ", name, "=VALUE (see `fleetrun --help`)");
@@ -113,7 +129,7 @@ void check_known(const CLI::App& app, const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::optional<launch::Options> parse_fleetrun(int argc, const char* const* argv) {
+std::optional<launch::Options> parse_fleetrun(int argc, const char* const* argv, PlanFlags& plan) {
   launch::Options options;
   CLI::App app("Starts the processes of a training job, watches them and stops them.", "fleetrun");
   app.set_version_flag("--version", FLEETX_VERSION);
@@ -123,6 +139,7 @@ std::optional<launch::Options> parse_fleetrun(int argc, const char* const* argv)
   app.footer(kExamples);
   app.get_formatter()->column_width(30);
   add_flags(app, options);
+  add_plan_flags(app, plan);
 
   const int script = find_script(argc, argv);
   std::vector<std::string> words(argv + 1, argv + script);
@@ -141,6 +158,8 @@ std::optional<launch::Options> parse_fleetrun(int argc, const char* const* argv)
   } catch (const CLI::ParseError& e) {
     fail(Error::Kind::kInvalidArgument, str(e.what(), " (see `fleetrun --help`)"));
   }
+  check_arg(plan.plan || (plan.machines.empty() && plan.timeline.empty()),
+            "--machines and --timeline are about --plan, which is not there");
   check_arg(script < argc,
             "there is no script to run; give a program or a .py file after the flags, as in "
             "`fleetrun --gpus=0,1 train.py`");

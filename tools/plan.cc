@@ -1,5 +1,6 @@
 // fleetx plan: what the planner makes of a program, without running it.
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "fleetx/base/names.h"
 #include "fleetx/base/threads.h"
@@ -16,6 +17,7 @@ struct PlanCommand {
   PlanRequest request;
   std::string machines, timeline;
   int ranks_per_host = 0;
+  bool json = false;
 };
 
 void print_job(const runtime::PlannedProgram& plan) {
@@ -34,18 +36,34 @@ void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
                                  .guarded_share = guarded_share(c.request.with)};
   const predict::Prediction p = predict::predict(made.plan, setting);
   const int per_host = predict::ranks_per_host(setting, made.mesh);
+  if (!c.timeline.empty()) p.timeline.save(c.timeline);
+  if (c.json) {
+    const nlohmann::ordered_json line = {
+        {"step_s", p.seconds},
+        {"compute_s", p.time.compute_s},
+        {"exposed_s", p.time.exposed_s},
+        {"bubble_s", p.time.bubble_s},
+        {"peak_mib", static_cast<double>(p.memory.total()) / (1 << 20)},
+        {"host_mb", p.links.host_bytes / 1e6},
+        {"network_mb", p.links.network_bytes / 1e6},
+        {"workers", made.mesh.world()},
+        {"ranks_per_host", per_host}};
+    std::cout << line.dump() << "\n";
+    return;
+  }
   std::cout << predict::report({{"worker", made.mesh.world(), p}}, made.mesh, machine, per_host);
   if (made.items > 0)
     std::cout << "\nall workers: " << decimal(made.items * made.mesh.world() / p.seconds, 1) << " "
               << made.unit << "/s\n";
-  if (!c.timeline.empty()) p.timeline.save(c.timeline);
 }
 
 void plan(const PlanCommand& c) {
   check_arg(
       !c.machines.empty() || (c.timeline.empty() && c.ranks_per_host == 0),
       "--timeline and --ranks-per-host need --machines FILE, which `fleetx calibrate` writes");
+  check_arg(!c.machines.empty() || !c.json, "--json is about --machines FILE, which is not there");
   const PlannedRequest made = make_plan(c.request);
+  if (c.json) return print_prediction(c, made);
   std::cout << "# " << c.request.file << ": " << summary(made.program) << "\n# feeds:";
   for (const auto& [name, type] : made.plan.feeds) std::cout << " " << name << " " << type;
   std::cout << "; fetches: " << (made.fetch.empty() ? "none" : join(made.fetch, ", ")) << "; "
@@ -69,6 +87,7 @@ void add_plan(CLI::App& app) {
                       "description of the machines (docs/plan.md): predicts a step on them");
   command->add_option("--ranks-per-host", c->ranks_per_host, "of the job (default: as they say)")
       ->check(CLI::Range(1, 1 << 20));
+  command->add_flag("--json", c->json, "the prediction as one line of JSON instead of a table");
   command->add_option("--timeline", c->timeline,
                       "file for the predicted step, for ui.perfetto.dev");
   command->footer(

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "fleetx/base/env.h"
+#include "fleetx/base/log_quiet.h"
 
 namespace fleetx::log {
 namespace {
@@ -39,6 +40,8 @@ spdlog::logger& logger() {
   return *instance;
 }
 
+thread_local int quiet = 0;  // how many Quiet this thread has
+
 std::string_view name_of(Level level) {
   switch (level) {
     case Level::kDebug: return "DEBUG";
@@ -51,7 +54,12 @@ std::string_view name_of(Level level) {
 
 }  // namespace
 
-bool enabled(Level level) { return logger().should_log(to_spdlog(level)); }
+Quiet::Quiet() { ++quiet; }
+Quiet::~Quiet() { --quiet; }
+
+bool enabled(Level level) {
+  return (quiet == 0 || level == Level::kError) && logger().should_log(to_spdlog(level));
+}
 
 void write(Level level, std::string_view component, const std::string& message) {
   const auto now = std::chrono::system_clock::now();

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "fleetx/base/log.h"
+#include "fleetx/base/log_quiet.h"
+#include "fleetx/fleet/auto_strategy.h"
+#include "fleetx/fleet/describe_job.h"
 #include "fleetx/runtime/executor.h"
 #include "fleetx/strategies/parameter_server.h"
 
@@ -21,6 +24,16 @@ void say_what_was_fused(const ir::Program& main) {
                "fusion, the number of all_reduce ops is ",
                calls, ".");
 }
+
+// What was tried is taken back.
+struct Restore {
+  ir::Builder& builder;
+  const ir::Program &main, &startup;
+  ~Restore() {
+    builder.main() = main;
+    builder.startup() = startup;
+  }
+};
 
 // A DistributedStrategy as strategies ask it.
 class ByName final : public strategies::Settings {
@@ -77,18 +90,52 @@ double guarded_share(const DistributedStrategy& s) {
 
 DistributedOptimizer::DistributedOptimizer(std::shared_ptr<optim::Optimizer> optimizer,
                                            DistributedStrategy strategy, Mesh mesh, Connect connect,
-                                           std::optional<OnServers> servers)
+                                           std::optional<OnServers> servers, Agree agree)
     : optimizer_(std::move(optimizer)),
       strategy_(std::move(strategy)),
       mesh_(std::move(mesh)),
       connect_(std::move(connect)),
-      servers_(std::move(servers)) {
+      servers_(std::move(servers)),
+      agree_(std::move(agree)) {
   check_arg(optimizer_ != nullptr, "distributed_optimizer: there is no optimizer");
+}
+
+// The first worker looks for the best; all take its choice.
+void DistributedOptimizer::choose(const ir::Var& loss, const autograd::BackwardOptions& options,
+                                  std::source_location where) {
+  check_alone(strategy_);
+  check_arg(!servers_ || servers_->config.mode == "alone",
+            "DistributedStrategy.auto chooses among strategies of collective jobs; this one has "
+            "parameter servers");
+  const AutoConfigs configs = strategy_.auto_configs;
+  std::string text;
+  if (mesh_.rank() == 0 || !agree_) {
+    const ir::Program main = loss.builder().main(), startup = loss.builder().startup();
+    const AutoChoice choice = choose_strategy(
+        strategy_, mesh_, [&](const DistributedStrategy& candidate, const Mesh& mesh) {
+          const log::Quiet quiet;
+          ir::Builder& b = loss.builder();
+          const Restore restore{b, main, startup};
+          strategies::ResolvedStrategies resolved(requests_of(candidate, mesh), {.mesh = mesh});
+          strategies::minimize(
+              {b.main(), b.startup()}, resolved, [&] { (void)optimizer_->backward(loss, options); },
+              [&] { optimizer_->apply_gradients(autograd::trained(b), where); });
+          return predict_candidate(b.main(), loss.name(), candidate, configs, mesh);
+        });
+    log::info("auto", choice.report);
+    text = choice.strategy.to_text();
+    if (!configs.save_to.empty() && mesh_.rank() == 0) choice.strategy.save_text(configs.save_to);
+  }
+  if (agree_) text = agree_(text);
+  strategy_ = {};
+  strategy_.merge_text(text, "the choice of auto");
+  mesh_ = mesh_of(strategy_, mesh_.world(), mesh_.rank());
 }
 
 std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
     const ir::Var& loss, const autograd::BackwardOptions& options, std::source_location where) {
   const runtime::PlanOptions plan = runtime::ExecutorOptions::from_env().plan;
+  if (strategy_.auto_) choose(loss, options, where);
   std::vector<strategies::Request> requests = requests_of(strategy_, mesh_);
   ir::Builder& b = loss.builder();
   const bool on_servers =
@@ -108,6 +155,7 @@ std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
         if (on_servers) servers_->keep(b.main(), b.startup());
       });
   applied_ = resolved.applied();
+  note_described(mesh_, strategy_);
   if (mesh_.rank() == 0 && !applied_.empty())
     log::info("strategy",
               "strategies, in the order in which they were applied:", resolved.to_table());

@@ -32,6 +32,8 @@ class DistributedOptimizer {
   // Makes the communicators of these groups; called by minimize once it knows which the strategies
   // need. Null: only a program is made, nobody computes together.
   using Connect = std::function<void(const Mesh&, const std::vector<std::string>& groups)>;
+  // Gives the text of the first worker to all of them: the strategies that `auto` chose there.
+  using Agree = std::function<std::string(const std::string& text)>;
   // Of a job with parameter servers: `keep` is called with the programs that have their updates,
   // which the update strategies then take away.
   struct OnServers {
@@ -40,7 +42,8 @@ class DistributedOptimizer {
   };
 
   DistributedOptimizer(std::shared_ptr<optim::Optimizer> optimizer, DistributedStrategy strategy,
-                       Mesh mesh, Connect connect = nullptr, std::optional<OnServers> servers = {});
+                       Mesh mesh, Connect connect = nullptr, std::optional<OnServers> servers = {},
+                       Agree agree = nullptr);
 
   // Forward strategies, backward, gradient strategies, updates, update strategies. On an error the
   // programs are as they were.
@@ -49,15 +52,20 @@ class DistributedOptimizer {
       std::source_location where = std::source_location::current());
 
   optim::Optimizer& inner() { return *optimizer_; }
+  // With auto, after minimize: what was chosen.
   const DistributedStrategy& strategy() const { return strategy_; }
   const std::vector<passes::Report>& applied() const { return applied_; }  // after minimize
 
  private:
+  void choose(const ir::Var& loss, const autograd::BackwardOptions& options,
+              std::source_location where);
+
   std::shared_ptr<optim::Optimizer> optimizer_;
   DistributedStrategy strategy_;
   Mesh mesh_;
   Connect connect_;
   std::optional<OnServers> servers_;
+  Agree agree_;
   std::vector<passes::Report> applied_;
 };
 

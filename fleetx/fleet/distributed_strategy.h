@@ -158,6 +158,17 @@ struct TrainerDescConfigs {
   bool operator==(const TrainerDescConfigs&) const = default;
 };
 
+// Of FleetX: what `auto` goes by.
+struct AutoConfigs {
+  ir::Strings allow{};      // strategies that it may choose although they change numbers
+  int memory_limit_MB = 0;  // of a worker; 0: its part of the machine's
+  std::string machine{};    // description (docs/plan.md); "": FLEETX_MACHINE, or else a guess
+  int batch_size = 32;      // stands for an unknown first dimension of the data
+  ir::Strings shapes{};     // NAME=8,128: all sizes of one data variable
+  std::string save_to{};    // file for the choice, a strategy text
+  bool operator==(const AutoConfigs&) const = default;
+};
+
 struct BuildStrategy {
   bool enable_sequential_execution = false;
   bool fuse_elewise_add_act_ops = false;
@@ -245,6 +256,7 @@ struct DistributedStrategy {
   HybridConfigs hybrid_configs{};
   GradientScaleConfigs gradient_scale_configs{};
   TrainerDescConfigs trainer_desc_configs{};
+  AutoConfigs auto_configs{};
   BuildStrategy build_strategy{};
   ExecutionStrategy execution_strategy{};
 

@@ -7,6 +7,7 @@
 #include "fleetx/base/cpu.h"
 #include "fleetx/base/log.h"
 #include "fleetx/comm/groups.h"
+#include "fleetx/fleet/describe_job.h"
 #include "fleetx/fleet/meet.h"
 #include "fleetx/fleet/own_tables.h"
 #include "fleetx/fleet/served_model.h"
@@ -92,9 +93,21 @@ std::optional<DistributedOptimizer::OnServers> tables_of_one_worker() {
   return DistributedOptimizer::OnServers{alone, keep};
 }
 
+// The text of the first worker, for all.
+std::string agree(const std::string& text) {
+  comm::Communicator& all = workers();
+  auto size = static_cast<int64_t>(text.size());
+  all.broadcast(&size, 1, i64);
+  std::string out = text;
+  out.resize(static_cast<size_t>(size));
+  all.broadcast(out.data(), size, u8);
+  return out;
+}
+
 // Makes the communicators of these groups that are not there yet. All workers call it with the
 // same arguments, so that they make them in the same order.
 void connect(Job& job, const Mesh& mesh, const std::vector<std::string>& names) {
+  if (is_describing()) return;  // the others are not there
   if (mesh.axes() != job.mesh.axes()) job.groups.clear();
   job.mesh = mesh;
   comm::Communicator& workers = *job.joined.workers;
@@ -121,7 +134,12 @@ void init(InitOptions options) {
                                                                           : JobKind::kServers),
           .strategy = std::move(options.strategy),
           .is_collective = options.is_collective});
-  made->joined = meet(made->role);
+  if (is_describing()) {
+    describe_instead_of_running();
+    made->joined.workers = std::move(comm::make_local(1).front());
+  } else {
+    made->joined = meet(made->role);
+  }
   if (made->joined.workers != nullptr) {
     comm::Communicator& workers = *made->joined.workers;
     agree_on_instruction_set(workers);
@@ -194,9 +212,12 @@ DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> opt
   DistributedStrategy chosen = strategy ? *std::move(strategy) : job().strategy;
   if (job().is_collective || server_num() == 0) {
     Mesh mesh = mesh_of(chosen, worker_num(), worker_index());
-    return {std::move(optimizer), std::move(chosen), std::move(mesh),
+    return {std::move(optimizer),
+            std::move(chosen),
+            std::move(mesh),
             [](const Mesh& m, const std::vector<std::string>& g) { connect(job(), m, g); },
-            tables_of_one_worker()};
+            tables_of_one_worker(),
+            agree};
   }
   // To its program a worker is alone: the others are behind the servers.
   check(config);

@@ -88,6 +88,15 @@ std::vector<Field> own_fields(DistributedStrategy& s) {
   };
 }
 
+std::vector<Field> fields_of(AutoConfigs& c) {
+  using enum Rule;
+  return {
+      {"allow", &c.allow},     {"memory_limit_MB", &c.memory_limit_MB, kNotNegative},
+      {"machine", &c.machine}, {"batch_size", &c.batch_size, kPositive},
+      {"shapes", &c.shapes},   {"save_to", &c.save_to},
+  };
+}
+
 std::vector<Field> fields_of(AmpConfigs& c) {
   using enum Rule;
   return {
@@ -315,6 +324,7 @@ std::vector<Group> describe(DistributedStrategy& s) {
       {"sharding_configs", "sharding", fields_of(s.sharding_configs)},
       {"tensor_parallel_configs", "tensor_parallel", fields_of(s.tensor_parallel_configs)},
       {"a_sync_configs", "a_sync", fields_of(s.a_sync_configs)},
+      {"auto_configs", "auto", fields_of(s.auto_configs)},
       {"hybrid_configs", "", fields_of(s.hybrid_configs)},
       {"gradient_scale_configs", "", fields_of(s.gradient_scale_configs)},
       {"trainer_desc_configs", "", fields_of(s.trainer_desc_configs)},

@@ -163,8 +163,10 @@ double seconds_of(const PlannedProgram& plan, const Step& step, const Machine& m
                   int ranks_per_host) {
   const DType dtype = dtype_of(plan, step);
   const double flops = step.cost.flops, bytes = step.cost.bytes;
-  const int cores = m.cores_per_rank > 0 ? m.cores_per_rank : std::max(1, m.cores / ranks_per_host);
-  const double whole = static_cast<double>(m.cores) / cores;  // a rank has this part of a host
+  // A rank has this part of a host. More ranks than cores share them.
+  const double whole = m.cores_per_rank > 0
+                           ? std::max<double>(m.cores / m.cores_per_rank, ranks_per_host)
+                           : ranks_per_host;
   if (const OpSample* s = nearest(m, step.label, dtype, flops, bytes)) {
     const double expected = by_rates(m, dtype, s->flops, s->bytes);
     const double ratio = expected > 0 ? by_rates(m, dtype, flops, bytes) / expected : 1;

@@ -16,6 +16,7 @@
 #include "fleetx/comm/groups.h"
 #include "fleetx/kernel/ticket.h"
 #include "fleetx/runtime/bind.h"
+#include "fleetx/runtime/plan_hook.h"
 #include "fleetx/runtime/profile_session.h"
 #include "fleetx/runtime/trace.h"
 
@@ -160,9 +161,14 @@ Executor::~Executor() {
   trace::flush();
 }
 
-Plan& Executor::make_plan(const ir::Program& program, Scope& scope,
-                          std::shared_ptr<const comm::Groups> groups, const Feeds& feeds,
-                          const ir::Names& fetch) {
+namespace {
+
+PlanHook& plan_hook() {
+  static PlanHook hook;
+  return hook;
+}
+
+FeedTypes types_of(const Feeds& feeds) {
   FeedTypes types;
   for (const auto& [name, tensor] : feeds) {
     check_arg(tensor.defined(), "feed '", name, "' is an empty tensor");
@@ -170,6 +176,17 @@ Plan& Executor::make_plan(const ir::Program& program, Scope& scope,
     types.emplace_back(name,
                        ir::TensorType{tensor.dtype(), tensor.shape(), ir::VarKind::kDense, -1});
   }
+  return types;
+}
+
+}  // namespace
+
+void set_plan_hook(PlanHook hook) { plan_hook() = std::move(hook); }
+
+Plan& Executor::make_plan(const ir::Program& program, Scope& scope,
+                          std::shared_ptr<const comm::Groups> groups, const Feeds& feeds,
+                          const ir::Names& fetch) {
+  FeedTypes types = types_of(feeds);
   PlanOptions options = options_.plan;
   options.groups = groups;
   options.scope = &scope;
@@ -195,6 +212,11 @@ Plan& Executor::make_plan(const ir::Program& program, Scope& scope,
 Plan& Executor::plan(const ir::Program& program, Scope& scope, const Feeds& feeds,
                      const ir::Names& fetch) {
   const auto groups = options_.plan.groups ? options_.plan.groups : comm::process_groups();
+  if (plan_hook()) {
+    plan_hook()(program, types_of(feeds), fetch);
+    static const ir::Program nothing;
+    return make_plan(nothing, scope, groups, {}, {});
+  }
   Plan* p = plans_.find(program, scope, groups.get(), fetch, [&](const FeedTypes& types) {
     return std::ranges::equal(feeds, types, [](const auto& feed, const auto& type) {
       return feed.first == type.first && feed.second.dtype() == type.second.dtype &&

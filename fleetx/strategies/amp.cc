@@ -42,6 +42,7 @@
 #include "fleetx/ir/builder.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/strategies/amp_casts.h"
+#include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
@@ -503,6 +504,9 @@ class Amp final : public Strategy {
 };
 
 FLEETX_STRATEGY(amp, Amp);
+
+std::vector<Choice> choices(const Mesh&) { return {{"amp (bfloat16)", {{"amp", true}}}}; }
+FLEETX_CHOICES(amp, Effect::kRounding, choices);
 
 }  // namespace
 }  // namespace fleetx::strategies

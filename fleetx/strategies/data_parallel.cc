@@ -51,6 +51,7 @@
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
+#include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/gradient_order.h"
 #include "fleetx/strategies/lookup_rows.h"
@@ -304,6 +305,17 @@ class DataParallel final : public Strategy {
 };
 
 FLEETX_STRATEGY(data_parallel, DataParallel);
+
+// Sizes of the buckets besides the default, 32 MB: small ones begin to travel earlier, large ones
+// are fewer.
+std::vector<Choice> choices(const Mesh& mesh) {
+  if (mesh.size(kDataAxis) == 1) return {};
+  std::vector<Choice> all;
+  for (const int64_t size : {4, 16, 128})
+    all.push_back({str("buckets of ", size, " MB"), {{"fuse_grad_size_in_MB", size}}});
+  return all;
+}
+FLEETX_CHOICES(data_parallel, Effect::kSame, choices);
 
 }  // namespace
 }  // namespace fleetx::strategies

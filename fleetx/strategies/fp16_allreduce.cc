@@ -20,6 +20,7 @@
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
+#include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/strategy.h"
 
@@ -120,6 +121,12 @@ class Fp16AllReduce final : public Strategy {
 };
 
 FLEETX_STRATEGY(fp16_allreduce, Fp16AllReduce);
+
+std::vector<Choice> choices(const Mesh& mesh) {
+  if (mesh.size(kDataAxis) == 1) return {};
+  return {{"fp16_allreduce", {{"fp16_allreduce", true}}}};
+}
+FLEETX_CHOICES(fp16_allreduce, Effect::kRounding, choices);
 
 }  // namespace
 }  // namespace fleetx::strategies

@@ -31,6 +31,7 @@
 // writes it once per batch.
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/strategies/averaging.h"
+#include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
@@ -230,6 +231,16 @@ class GradientMerge final : public Strategy {
 };
 
 FLEETX_STRATEGY(gradient_merge, GradientMerge);
+
+// Updates see the gradients of more samples, so that other numbers are learned.
+std::vector<Choice> choices(const Mesh&) {
+  std::vector<Choice> all;
+  for (const int64_t k : {2, 4, 8})
+    all.push_back({str("gradient_merge of ", k),
+                   {{"gradient_merge", true}, {"gradient_merge_configs.k_steps", k}}});
+  return all;
+}
+FLEETX_CHOICES(gradient_merge, Effect::kLearning, choices);
 
 }  // namespace
 }  // namespace fleetx::strategies

@@ -24,6 +24,7 @@
 
 #include "fleetx/autograd/recompute.h"
 #include "fleetx/base/log.h"
+#include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/choose_checkpoints.h"
 #include "fleetx/strategies/strategy.h"
 
@@ -119,6 +120,9 @@ class Recompute final : public Strategy {
 };
 
 FLEETX_STRATEGY(recompute, Recompute);
+
+std::vector<Choice> choices(const Mesh&) { return {{"recompute", {{"recompute", true}}}}; }
+FLEETX_CHOICES(recompute, Effect::kSame, choices);
 
 }  // namespace
 }  // namespace fleetx::strategies

@@ -80,9 +80,9 @@ fleet::ServerConfig server_config(const py::dict& from) {
   return config;
 }
 
-// What fleet.minimize gives back: pairs of parameter and gradient, the learning rate, and what was
-// applied. `alone`: a program of one worker, whatever job this process is part of. `servers`: None,
-// or how the job's servers are used.
+// What fleet.minimize gives back: pairs of parameter and gradient, the learning rate, what was
+// applied, and the strategy as text (that of auto: its choice). `alone`: a program of one worker,
+// whatever job this process is part of. `servers`: None, or how the job's servers are used.
 py::tuple minimize(PyBuilder& b, const py::dict& options, const DistributedStrategy* given,
                    bool alone, const std::string& loss, const ir::Names& parameters,
                    const std::set<std::string>& no_grad, const py::object& servers,
@@ -105,7 +105,8 @@ py::tuple minimize(PyBuilder& b, const py::dict& options, const DistributedStrat
     const std::string name = report.name.substr(0, report.name.find('.'));
     if (std::find(applied.begin(), applied.end(), name) == applied.end()) applied.push_back(name);
   }
-  return py::make_tuple(pairs, optimizer.inner().learning_rate().name(), applied);
+  return py::make_tuple(pairs, optimizer.inner().learning_rate().name(), applied,
+                        optimizer.strategy().to_text());
 }
 
 // For programs that only compute: what paddle.static.amp.cast_model_to_fp16 asks for.

@@ -22,6 +22,7 @@ class DistributedOptimizer:
         self.user_defined_strategy = strategy
         self._servers = servers
         self.applied = []  # strategies, after minimize
+        self.strategy_text = ""  # the strategy that minimize used, as text; of auto, its choice
         self.main_program = self.startup_program = None  # that minimize changed
 
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, parameters=None):
@@ -39,7 +40,7 @@ class DistributedOptimizer:
         stop = {v if isinstance(v, str) else v.name for v in (no_grad_set or ())}
         optimizer.prepare([program._variable(n) for n in names] or program.all_parameters())
         strategy = self._strategy_for(program)
-        pairs, rate, self.applied = native.fleet.minimize(
+        pairs, rate, self.applied, self.strategy_text = native.fleet.minimize(
             program.builder(), optimizer.options(), None if strategy is None else strategy.native, self._alone, loss.name,
             names, stop, self._servers, *user_line())
         optimizer.bind(program, rate)

@@ -17,6 +17,7 @@ class DistributedOptimizer:
     user_defined_optimizer: Any
     user_defined_strategy: Any
     applied: Any
+    strategy_text: Any
     main_program: Any
     startup_program: Any
     def __init__(self, optimizer: Any, strategy: Any = None, servers: Any = None) -> None: ...

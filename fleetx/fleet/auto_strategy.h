@@ -1,0 +1,46 @@
+// strategy.auto: the strategies with the shortest predicted step, of those that fit into a worker's
+// memory. The search goes over what strategies declare (strategies/choices.h): from nothing it
+// adds, changes or drops one choice at a time, as long as that helps, from the two best of the
+// round before. Deterministic.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "fleetx/base/mesh.h"
+#include "fleetx/fleet/distributed_strategy.h"
+#include "fleetx/ir/program.h"
+
+namespace fleetx::fleet {
+
+// A candidate: what its step takes, and what memory a worker needs for it.
+struct Candidate {
+  double seconds = 0;
+  double bytes = 0;
+  double limit = 0;  // bytes that there are
+};
+
+// Throws what strategies throw that cannot be used together, or not on this network.
+using Evaluate = std::function<Candidate(const DistributedStrategy&, const Mesh&)>;
+
+struct AutoChoice {
+  DistributedStrategy strategy;  // without auto
+  Candidate predicted;
+  int tried = 0;
+  // What was chosen, the five best, and why the others lost.
+  std::string report;
+};
+
+// Settings beside auto and auto_configs are kInvalidArgument that names them.
+void check_alone(const DistributedStrategy& strategy);
+
+// Where nothing fits: kInvalidArgument with the bytes that are missing and what would help.
+AutoChoice choose_strategy(const DistributedStrategy& asked, const Mesh& mesh,
+                           const Evaluate& evaluate);
+
+// The prediction for a whole training program on the machines of auto_configs.
+Candidate predict_candidate(const ir::Program& main, const std::string& loss,
+                            const DistributedStrategy& strategy, const AutoConfigs& configs,
+                            const Mesh& mesh);
+
+}  // namespace fleetx::fleet

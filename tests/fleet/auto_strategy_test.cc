@@ -1,0 +1,180 @@
+#include "fleetx/fleet/auto_strategy.h"
+
+#include <gtest/gtest.h>
+
+#include "fleetx/fleet/distributed_optimizer.h"
+#include "fleetx/ir/text.h"
+#include "fleetx/nn/nn.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temp_dir.h"
+
+namespace fleetx::fleet {
+namespace {
+
+using testing::contains;
+using testing::error_of;
+
+DistributedStrategy automatic(ir::Strings allow = {}) {
+  DistributedStrategy s;
+  s.auto_ = true;
+  s.auto_configs.allow = std::move(allow);
+  return s;
+}
+
+Mesh workers(int count) { return fleetx::mesh_of({}, count, 0); }
+
+// Recompute halves the memory and costs a third; smaller buckets help; halves help more.
+Candidate made_up(const DistributedStrategy& s, const Mesh& mesh, double limit) {
+  Candidate c{.seconds = 1, .bytes = 100, .limit = limit};
+  if (s.recompute) c = {1.33, 50, limit};
+  if (mesh.world() > 1) c.seconds += s.fp16_allreduce ? 0.1 : 0.2;
+  if (mesh.world() > 1) c.seconds += s.fuse_grad_size_in_MB == 16 ? 0 : 0.05;
+  if (s.amp) c.seconds *= 0.6, c.bytes *= 0.6;
+  if (s.gradient_merge) c.seconds *= 0.9;
+  return c;
+}
+
+Evaluate with_limit(double limit) {
+  return
+      [limit](const DistributedStrategy& s, const Mesh& mesh) { return made_up(s, mesh, limit); };
+}
+
+TEST(Auto, TakesNothingThatOnlyCosts) {
+  const AutoChoice choice = choose_strategy(automatic(), workers(1), with_limit(1000));
+  EXPECT_EQ(choice.strategy, DistributedStrategy());
+  EXPECT_TRUE(contains(choice.report, "chose plain"));
+  EXPECT_TRUE(contains(choice.report, "recompute: 1330.0 ms, 0 MiB; 33.0 % slower"));
+}
+
+TEST(Auto, TakesWhatFits) {
+  const AutoChoice choice = choose_strategy(automatic(), workers(1), with_limit(60));
+  EXPECT_TRUE(choice.strategy.recompute);
+  EXPECT_TRUE(contains(choice.report, "more than there are"));
+}
+
+TEST(Auto, ChoosesSizesOfBuckets) {
+  const AutoChoice choice = choose_strategy(automatic(), workers(4), with_limit(1000));
+  EXPECT_EQ(choice.strategy.changed(), std::vector<std::string>{"fuse_grad_size_in_MB"});
+  EXPECT_EQ(choice.strategy.fuse_grad_size_in_MB, 16);
+}
+
+TEST(Auto, TakesWhatChangesNumbersOnlyWhereThatIsAllowed) {
+  const AutoChoice plain = choose_strategy(automatic(), workers(4), with_limit(1000));
+  EXPECT_FALSE(plain.strategy.amp || plain.strategy.fp16_allreduce ||
+               plain.strategy.gradient_merge);
+  EXPECT_TRUE(contains(plain.report,
+                       "not tried, as auto_configs.allow does not name them: amp "
+                       "(rounds more), fp16_allreduce (rounds more), gradient_merge "
+                       "(changes what is learned)"));
+  const AutoChoice all = choose_strategy(automatic({"amp", "fp16_allreduce", "gradient_merge"}),
+                                         workers(4), with_limit(1000));
+  EXPECT_TRUE(all.strategy.amp && all.strategy.fp16_allreduce && all.strategy.gradient_merge);
+  EXPECT_FALSE(all.strategy.recompute);
+  EXPECT_EQ(all.strategy.fuse_grad_size_in_MB, 16);
+}
+
+// Of 2 x 2 x 2 x 4 x 4 combinations, the search sees a part and still finds the best.
+TEST(Auto, FindsTheBestOfAllCombinations) {
+  const DistributedStrategy asked = automatic({"amp", "fp16_allreduce", "gradient_merge"});
+  for (const double limit : {1000.0, 70.0, 40.0}) {
+    const AutoChoice choice = choose_strategy(asked, workers(4), with_limit(limit));
+    double best = 1e9;
+    for (int bits = 0; bits < 32; ++bits) {
+      DistributedStrategy s;
+      s.recompute = bits & 1, s.amp = bits & 2, s.fp16_allreduce = bits & 4;
+      s.gradient_merge = bits & 8;
+      if (bits & 16) s.fuse_grad_size_in_MB = 16;
+      const Candidate c = made_up(s, workers(4), limit);
+      if (c.bytes <= c.limit) best = std::min(best, c.seconds);
+    }
+    EXPECT_DOUBLE_EQ(choice.predicted.seconds, best) << limit;
+    EXPECT_LT(choice.tried, 64);
+  }
+}
+
+TEST(Auto, WhatIsRefusedIsLeftOut) {
+  const AutoChoice choice =
+      choose_strategy(automatic(), workers(1), [](const DistributedStrategy& s, const Mesh&) {
+        check_arg(!s.recompute, "recompute: not with this network");
+        return Candidate{1, 1, 10};
+      });
+  EXPECT_TRUE(contains(choice.report, "refused: recompute: not with this network"));
+}
+
+TEST(Auto, MistakesAreExplained) {
+  const auto error = [](const DistributedStrategy& s, double limit) {
+    return error_of([&] { choose_strategy(s, workers(2), with_limit(limit)); });
+  };
+  DistributedStrategy s = automatic();
+  s.recompute = true;
+  EXPECT_TRUE(contains(error(s, 1000), "but recompute is set beside it"));
+  s = automatic();
+  s.fuse_grad_size_in_MB = 16;
+  s.lars_configs.epsilon = 1;
+  EXPECT_TRUE(
+      contains(error(s, 1000), "fuse_grad_size_in_MB, lars_configs.epsilon are set beside"));
+  EXPECT_TRUE(contains(error(automatic({"dgc"}), 1000), "auto does not choose 'dgc'"));
+  EXPECT_TRUE(contains(error(automatic({"apm"}), 1000), "did you mean 'amp'"));
+  const std::string small = error(automatic(), 10);
+  for (const char* part : {"fits in no way", "recompute", "more than the", "smaller batch", "amp"})
+    EXPECT_TRUE(contains(small, part));
+}
+
+// ---- the whole way ----
+
+struct Net {
+  ir::Program main, startup;
+  ir::Builder b{main, startup};
+  ir::Var x = b.data("x", f32, {-1, 16});
+  ir::Var loss = nn::mean(nn::square(nn::fc(nn::fc(x, {.size = 64}), {.size = 4})));
+};
+
+DistributedOptimizer optimizer_for(const DistributedStrategy& s, int count) {
+  return {std::make_shared<optim::Sgd>(), s, workers(count)};
+}
+
+TEST(Auto, MinimizeMakesTheProgramOfItsChoice) {
+  const testing::TempDir folder;
+  Net net;
+  DistributedStrategy s = automatic();
+  s.auto_configs.save_to = folder / "choice.prototxt";
+  DistributedOptimizer optimizer = optimizer_for(s, 4);
+  optimizer.minimize(net.loss);
+  EXPECT_FALSE(optimizer.strategy().auto_);
+
+  DistributedStrategy loaded;
+  loaded.load_text(folder / "choice.prototxt");
+  EXPECT_EQ(loaded, optimizer.strategy());
+  Net again;
+  optimizer_for(loaded, 4).minimize(again.loss);
+  EXPECT_EQ(ir::to_text(net.main), ir::to_text(again.main));
+  EXPECT_EQ(ir::to_text(net.startup), ir::to_text(again.startup));
+}
+
+TEST(Auto, MinimizeLeavesTheProgramAloneWhereNothingFits) {
+  Net net;
+  const std::string before = ir::to_text(net.main);
+  DistributedStrategy s = automatic();
+  s.auto_configs.memory_limit_MB = 1;
+  s.auto_configs.batch_size = 1 << 20;
+  EXPECT_TRUE(
+      contains(error_of([&] { optimizer_for(s, 1).minimize(net.loss); }), "fits in no way"));
+  EXPECT_EQ(ir::to_text(net.main), before);
+}
+
+TEST(Auto, UnknownSizesAreAskedFor) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var loss = nn::mean(nn::square(b.data("x", f32, {-1, -1})));
+  const ir::Var w = nn::mean(nn::fc(b.data("z", f32, {-1, 4}), {.size = 1}));
+  const ir::Var sum = nn::mean(loss + w);
+  DistributedStrategy s = automatic();
+  EXPECT_TRUE(contains(error_of([&] { optimizer_for(s, 1).minimize(sum); }), "the data 'x' are"));
+  s.auto_configs.shapes = {"x:8"};
+  EXPECT_TRUE(contains(error_of([&] { optimizer_for(s, 1).minimize(sum); }), "write NAME=8,128"));
+  s.auto_configs.shapes = {"x=8,128"};
+  optimizer_for(s, 1).minimize(sum);
+}
+
+}  // namespace
+}  // namespace fleetx::fleet

@@ -1,0 +1,118 @@
+#include "fleetx/predict/predict.h"
+
+#include <gtest/gtest.h>
+
+#include "fleetx/nn/nn.h"
+#include "fleetx/predict/report.h"
+#include "fleetx/predict/samples.h"
+#include "fleetx/runtime/planner.h"
+#include "tests/support/expect_error.h"
+
+namespace fleetx::predict {
+namespace {
+
+using testing::contains;
+
+constexpr double kMega = 1e6;
+
+// Two hosts' worth of round numbers.
+Machine machine() {
+  Machine m;
+  m.name = "round";
+  m.cores = 4;
+  m.memory_bytes = 1e9;
+  m.f32_flops = m.half_flops = 1e9;
+  m.memory_rate = 1e12;
+  m.host = {.bytes_per_second = 100 * kMega};
+  m.network = {.bytes_per_second = 10 * kMega};
+  return m;
+}
+
+// y = x w, then all ranks add up y, which has a million numbers.
+runtime::PlannedProgram plan_of(int ranks, int rank = 0) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var y = nn::fc(b.data("x", f32, {1000, 1000}), {.size = 1000, .bias = false});
+  const std::vector<ir::Var> sums = b.op("all_reduce", {{"xs", std::vector<ir::Var>{y}}},
+                                         {{"group", "dp"}, {"op", "sum"}}, {{"out", "sum"}})
+                                        .all("out");
+  runtime::PlanOptions options;
+  options.mesh = Mesh({{"dp", ranks}}, rank);
+  return runtime::plan_program(main, {{"x", {f32, {1000, 1000}}}}, {sums.front().name()}, options);
+}
+
+TEST(Predict, WorkIsDividedByTheCoresOfARank) {
+  const runtime::PlannedProgram plan = plan_of(1);
+  const Machine m = machine();
+  const double alone = predict(plan, {.machine = m, .ranks_per_host = 1}).seconds;
+  EXPECT_NEAR(alone, 2.0, 0.01);  // 2 GFLOP
+  Machine one_core = m;
+  one_core.cores_per_rank = 1;
+  EXPECT_NEAR(predict(plan, {.machine = one_core, .ranks_per_host = 1}).seconds, 8.0, 0.04);
+}
+
+// 4 MB over a ring of 4 ranks: each sends 6 MB, and all of them share the host's 100 MB/s.
+TEST(Predict, ACallInsideAHost) {
+  const Machine m = machine();
+  const Prediction p = predict(plan_of(4), {.machine = m, .ranks_per_host = 4});
+  EXPECT_NEAR(p.links.host_bytes, 6 * kMega, 1);
+  EXPECT_EQ(p.links.network_bytes, 0);
+  EXPECT_NEAR(p.time.exposed_s, 0.24, 1e-6);
+  Machine own_links = m;
+  own_links.host.shared = false;
+  EXPECT_NEAR(predict(plan_of(4), {.machine = own_links, .ranks_per_host = 4}).time.exposed_s, 0.06,
+              1e-6);
+}
+
+// Two hosts of two ranks: 4 MB inside, then each host sends 4 MB over 10 MB/s.
+TEST(Predict, ACallBetweenHosts) {
+  const Machine m = machine();
+  const Prediction p = predict(plan_of(4), {.machine = m, .ranks_per_host = 2});
+  EXPECT_NEAR(p.links.host_bytes, 4 * kMega, 1);
+  EXPECT_NEAR(p.links.network_bytes, 4 * kMega, 1);
+  EXPECT_NEAR(p.time.exposed_s, 0.4, 1e-6);
+}
+
+TEST(Predict, LatencyGrowsWithTheLogarithmOfTheRanks) {
+  Machine m = machine();
+  m.network.latency_s = 0.5;
+  const double eight = predict(plan_of(8), {.machine = m, .ranks_per_host = 1}).time.exposed_s;
+  const double two = predict(plan_of(2), {.machine = m, .ranks_per_host = 1}).time.exposed_s;
+  EXPECT_NEAR(eight - two, 2 * (3 - 1) * 0.5 + 4 * kMega * (1.75 - 1) / (10 * kMega), 1e-6);
+}
+
+TEST(Predict, MeasuredOpsCountMoreThanRates) {
+  const runtime::PlannedProgram plan = plan_of(1);
+  Samples samples;
+  for (const runtime::Step& step : plan.steps) samples.add(plan, step, 0.125);
+  Machine m = machine();
+  m.ops = samples.take();
+  EXPECT_NEAR(predict(plan, {.machine = m, .ranks_per_host = 1}).seconds, 0.125, 1e-9);
+}
+
+TEST(Predict, ClassesTakeTheMedian) {
+  const runtime::PlannedProgram plan = plan_of(1);
+  const runtime::Step& step = plan.steps.front();
+  Samples samples;
+  for (const double seconds : {0.1, 0.2, 9.0}) samples.add(plan, step, seconds);
+  ASSERT_EQ(samples.take().size(), 1U);
+  EXPECT_DOUBLE_EQ(samples.take()[0].seconds, 0.2);
+  EXPECT_DOUBLE_EQ(samples.take()[0].flops, step.cost.flops);
+}
+
+TEST(Predict, AReportSaysWhatDoesNotFit) {
+  Machine m = machine();
+  const Prediction p = predict(plan_of(4), {.machine = m, .ranks_per_host = 4});
+  const Mesh mesh({{"dp", 4}}, 0);
+  const std::string good = report({{"worker", 4, p}}, mesh, m, 4);
+  for (const char* part : {"job: 4 workers, dp 4; 1 host of 4 ranks", "parameters", "activations",
+                           "exposed comm", "bubbles"})
+    EXPECT_TRUE(contains(good, part));
+  EXPECT_FALSE(contains(good, "does not fit"));
+  m.memory_bytes = 1 << 20;
+  EXPECT_TRUE(
+      contains(report({{"worker", 4, p}}, mesh, m, 4), "does not fit: the ranks of a host"));
+}
+
+}  // namespace
+}  // namespace fleetx::predict

@@ -1,0 +1,95 @@
+// The commands that predict: plan --machines, simulate, calibrate.
+#include <fstream>
+#include <sstream>
+
+#include "tests/tools/tool.h"
+
+namespace fleetx::testing {
+namespace {
+
+constexpr const char* kCluster = R"(name: cluster
+cores: 8
+cores_per_rank: 1
+memory_GiB: 256
+compute: {f32_GFLOPS: 60000, memory_GBps: 5600, op_us: 5, overlap: 0.95}
+links:
+  host: {GBps: 60, latency_us: 8, shared: false}
+  network: {GBps: 8, latency_us: 20}
+failures: {host_mtbf_hours: 5000, checkpoint_s: 20, restart_s: 120}
+)";
+
+struct PredictTool : ::testing::Test {
+  TempDir folder;
+  std::string cluster = folder.write("cluster.yaml", kCluster);
+
+  static std::string read(const std::string& path) {
+    std::ifstream in(path);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+};
+
+TEST_F(PredictTool, PlanOnMachinesIsATableOfMemoryAndTime) {
+  const ToolResult r = run_tool({"plan", "mlp", "--mesh", "dp=16", "--machines", cluster,
+                                 "--timeline", folder / "step.json"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  for (const char* part : {"job: 16 workers, dp 16; 2 hosts of 8 ranks; machine 'cluster'",
+                           "parameters", "state", "gradients", "activations", "buffers", "GFLOP",
+                           "host MB", "network MB", "exposed comm", "bubbles", "examples/s"})
+    EXPECT_TRUE(contains(r.out, part));
+  EXPECT_TRUE(contains(read(folder / "step.json"), "calls of group dp"));
+}
+
+TEST_F(PredictTool, FewerRanksPerHostSendMoreOverTheNetwork) {
+  const auto network = [&](const std::string& ranks) {
+    const ToolResult r = run_tool(
+        {"plan", "mlp", "--mesh", "dp=16", "--machines", cluster, "--ranks-per-host", ranks});
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_TRUE(contains(r.out, ranks + " rank"));
+    return r.out;
+  };
+  EXPECT_NE(network("1"), network("8"));
+}
+
+// Row 8 of what plans are asked for; the machine of the tests may be slow.
+TEST_F(PredictTool, AThousandWorkersOfBertLargeTakeLittle) {
+  const ToolResult r = run_tool({"plan", "bert-large", "--mesh", "dp=1024", "--machines", cluster});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "128 hosts of 8 ranks"));
+}
+
+TEST_F(PredictTool, SimulateFindsTheBestInterval) {
+  const ToolResult r = run_tool({"simulate", "mlp", "--machines", cluster, "--workers", "1000",
+                                 "--checkpoint-interval", "600"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  for (const char* part :
+       {"125 hosts: a failure every 40.00 h", "as given", "best", "Young's rule", "useful steps/h"})
+    EXPECT_TRUE(contains(r.out, part));
+}
+
+TEST_F(PredictTool, CalibrateWritesWhatPlanReads) {
+  const std::string file = folder / "machine.yaml";
+  const ToolResult r = run_tool({"calibrate", "--models", "tiny-mlp:8", "--seconds", "1", file});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "classes of ops"));
+  EXPECT_TRUE(contains(read(file), "op: fc"));
+  const ToolResult plan = run_tool({"plan", "tiny-mlp", "--mesh", "dp=2", "--machines", file});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+}
+
+TEST_F(PredictTool, MistakesAreExplained) {
+  const std::string bad = folder.write("bad.yaml", "cores: 0\n");
+  expect_error(run_tool({"plan", "mlp", "--machines", bad}), 2, "bad.yaml:1: 'cores' is 0");
+  expect_error(run_tool({"plan", "mlp", "--machines", folder / "none"}), 2, "none");
+  expect_error(run_tool({"plan", "mlp", "--timeline", folder / "t.json"}), 2, "need --machines");
+  expect_error(run_tool({"calibrate", "--models", "mlp:0", folder / "m"}), 2, "MODEL:BATCH");
+  expect_error(run_tool({"calibrate", "--models", "mpl", folder / "m"}), 2, "no such model");
+  const std::string reliable = folder.write(
+      "reliable.yaml", std::string(kCluster).substr(0, std::string(kCluster).find("failures")));
+  expect_error(run_tool({"simulate", "mlp", "--machines", reliable, "--workers", "8"}), 2,
+               "does not say how often hosts fail");
+}
+
+}  // namespace
+}  // namespace fleetx::testing
