@@ -18,10 +18,10 @@ WorkerServers::WorkerServers(ps::JobSpec job, Options options)
     tables_.emplace(job_.sparse[t].name, static_cast<int>(t));
   pulled_.resize(job_.sparse.size());
   counted_.resize(job_.sparse.size());
+  scaled_.resize(places_.size());
   if (options_.own_rules.empty()) return;
   for (const ps::SparseSpec& table : job_.sparse)
     own_.push_back(std::make_unique<GeoTable>(table.dim, options_.own_rules.at(table.name)));
-  scaled_.resize(places_.size());
 }
 
 void WorkerServers::connect(ps::ClientOptions options) {
