@@ -7,7 +7,8 @@
 //   ps_push        all gradients of a step, dense and sparse rows alike; names[k] is the parameter
 //                  or table of grads[k]. The servers apply scale * grad where scaled[k] is 1, else
 //                  grad, with the learning rate lrs[k].
-//   ps_count       every id of an example b, but for padding and what is beyond lengths[b], was shown
+//   ps_count       every id of an example b, but for padding and what is beyond lengths[b], was
+//   shown
 //                  show[b] times and clicked click[b] times; the next push tells the servers
 //   ps_pull        the values of the next step, written over the parameters
 //   ps_init        of the startup program: the first worker's values reach the servers, then

@@ -12,10 +12,10 @@ void RowLife::check(std::string_view table) const {
             "; expected more than 0 and at most 1");
   check_arg(unseen_days >= 0, "sparse table '", table, "': delete_after_unseen_days is ",
             unseen_days, "; expected 0 or more");
-  check_arg(std::isfinite(nonclick_weight) && std::isfinite(click_weight) &&
-                std::isfinite(threshold),
-            "sparse table '", table, "': nonclk_coeff, click_coeff and delete_threshold must be ",
-            "finite");
+  check_arg(
+      std::isfinite(nonclick_weight) && std::isfinite(click_weight) && std::isfinite(threshold),
+      "sparse table '", table, "': nonclk_coeff, click_coeff and delete_threshold must be ",
+      "finite");
 }
 
 std::string RowLife::text() const {

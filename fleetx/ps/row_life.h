@@ -12,10 +12,10 @@
 namespace fleetx::ps {
 
 struct RowLife {
-  float decay = 0.98f;                       // what is left of show and click after a day
+  float decay = 0.98f;  // what is left of show and click after a day
   float nonclick_weight = 0.1f, click_weight = 1;
-  float threshold = 0.8f;     // a row with a lower score is dropped,
-  int64_t unseen_days = 30;   // and so is one that was not seen for more whole days than these
+  float threshold = 0.8f;    // a row with a lower score is dropped,
+  int64_t unseen_days = 30;  // and so is one that was not seen for more whole days than these
 
   void check(std::string_view table) const;  // kInvalidArgument names what is wrong
   std::string text() const;

@@ -12,15 +12,17 @@ void check(std::string_view bytes) {
   if (bytes.empty()) return;
   JobSpec job{.workers = 1, .servers = 2};
   job.dense = {{.name = "dense", .params = {{"w", {3, 2}, add_rule()}, {"b", {2}, add_rule()}}}};
-  job.sparse = {{.name = "t", .dim = 2, .rule = add_rule()}};
+  job.sparse = {{.name = "t", .dim = 2, .rule = add_rule(), .life = RowLife{}}};
   PayloadPool pool;
   TableService tables(job, 0, 1, pool);
   try {
+    constexpr Section kSections[] = {Section::kDense, Section::kSparse, Section::kSparseWithUses,
+                                     Section::kGone};
     if (bytes[0] == 2)
       decode_progress(bytes.substr(1), job, "fuzz");
     else
-      parse_section(tables, 0, bytes[0] % 2 == 0 ? Section::kDense : Section::kSparse,
-                    bytes.substr(1), "fuzz");
+      parse_section(tables, 0, kSections[static_cast<unsigned char>(bytes[0]) % 4], bytes.substr(1),
+                    "fuzz");
   } catch (const Error& e) {
     testing::expect_refusal(e, {Error::Kind::kCorrupt, Error::Kind::kInvalidArgument});
   }

@@ -192,7 +192,8 @@ TEST(PsOps, CountSaysTheUsesOfEveryId) {
   };
   using Counted = std::vector<Known::Counted>;
   const Tensor ids = Tensor::of<int64_t>({2, 3}, {5, 6, 0, 1ll << 50, 5, 0});
-  const Tensor show = Tensor::of<int64_t>({2, 1}, {2, 3}), click = Tensor::of<float>({2}, {0, 1.5f});
+  const Tensor show = Tensor::of<int64_t>({2, 1}, {2, 3}),
+               click = Tensor::of<float>({2}, {0, 1.5f});
   EXPECT_EQ(counted({.inputs = {{"ids", ids}, {"show", show}, {"click", click}},
                      .attrs = {{"table", "t4"}, {"padding", 0}}}),
             (Counted{{4, 5, 2, 0}, {4, 6, 2, 0}, {4, 1ll << 50, 3, 1.5f}, {4, 5, 3, 1.5f}}));

@@ -160,8 +160,7 @@ TEST(ParameterServer, GeoKeepsDeclaredTablesById) {
   EXPECT_EQ(update[2], "ps_push([dt], [lr], _) {names=[\"t\"]}");
   EXPECT_EQ(update.back(), "[w], [w@BASE] = ps_exchange([w], [w@BASE]) if geo_due");
   std::string other = kStartup;
-  other.replace(other.find("t = uniform() {shape=[10, 2]}"), 29, "t = assign(w)");
-  other.replace(other.find("param w : f32[2,2]"), 18, "param w : f32[10,2]");
+  other.replace(other.find("t = uniform() {shape=[10, 2]}"), 29, "t = assign(t_velocity)");
   expect_error(Error::Kind::kInvalidArgument, {"geo", "'t'", "initializer"}, [&] { apply(other); });
 }
 

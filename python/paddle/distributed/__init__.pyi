@@ -12,6 +12,7 @@ from paddle.distributed import fleet as fleet
 from paddle.distributed import launch as launch
 from paddle.distributed.entry_attr import CountFilterEntry as CountFilterEntry
 from paddle.distributed.entry_attr import ProbabilityEntry as ProbabilityEntry
+from paddle.distributed.entry_attr import ShowClickEntry as ShowClickEntry
 from paddle.distributed.fleet.dataset import InMemoryDataset as InMemoryDataset
 from paddle.distributed.fleet.dataset import QueueDataset as QueueDataset
 from paddle.utils import unique_name as unique_name
