@@ -32,8 +32,7 @@ ir::Names list_in(const Safetensors& file, const std::string& key, const std::st
 }
 
 void run(const ExportOptions& o) {
-  const std::string parameters =
-      o.parameters.empty() ? o.model + ".pdiparams" : o.parameters;
+  const std::string parameters = o.parameters.empty() ? o.model + ".pdiparams" : o.parameters;
   const std::string model = o.parameters.empty() ? o.model + ".pdmodel" : o.model;
   const ir::Program program = load_program(model);
   const Safetensors values = load_safetensors(parameters);

@@ -71,9 +71,9 @@ struct Writing {
 
 using Writer = void (*)(const Writing&);
 using Writers = std::map<std::string, Writer, std::less<>>;
-void add_math(Writers& to);     // elementwise, activations, reductions, comparisons
-void add_shapes(Writers& to);   // views, cuts, joins, constants
-void add_layers(Writers& to);   // convolutions, norms, products, attention, tables
+void add_math(Writers& to);    // elementwise, activations, reductions, comparisons
+void add_shapes(Writers& to);  // views, cuts, joins, constants
+void add_layers(Writers& to);  // convolutions, norms, products, attention, tables
 
 // f(x) for the names of activations: "" is x itself.
 std::string activate(Graph& graph, const std::string& x, const std::string& name,

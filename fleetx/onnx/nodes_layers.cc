@@ -124,8 +124,8 @@ void embedding(const Writing& w) {
   }
   const std::string ids = g.node("Cast", {w.in("ids")}, {{"to", int64_t{element_type(i64)}}});
   const std::string is_padding =
-      g.node("Unsqueeze", {g.node("Equal", {ids, g.number(static_cast<double>(padding), i64)}),
-                           g.ints({-1})});
+      g.node("Unsqueeze",
+             {g.node("Equal", {ids, g.number(static_cast<double>(padding), i64)}), g.ints({-1})});
   const std::string rows = g.node("Gather", {w.in("w"), ids}, {{"axis", 0}});
   g.node("Where", {is_padding, g.number(0), rows}, {}, w.out());
 }
@@ -141,8 +141,7 @@ std::string without_later_keys(Graph& g, const std::string& scores) {
   const std::string key = g.node("Range", {zero, keys, by_one});
   // Query i sees the keys up to i + K - Q.
   const std::string last = g.node("Range", {g.node("Sub", {keys, queries}), keys, by_one});
-  const std::string later =
-      g.node("Greater", {key, g.node("Unsqueeze", {last, g.ints({-1})})});
+  const std::string later = g.node("Greater", {key, g.node("Unsqueeze", {last, g.ints({-1})})});
   return g.node("Where", {later, g.number(-1e9), scores});
 }
 
@@ -153,13 +152,15 @@ void attention(const Writing& w) {
     const ir::Ints shape = {0, 0, heads, w.shape(slot)[2] / heads};
     return g.node("Transpose", {g.node("Reshape", {w.in(slot), g.ints(shape)})}, {{"perm", perm}});
   };
-  const std::string product = g.node("MatMul", {split("q", {0, 2, 1, 3}), split("k", {0, 2, 3, 1})});
+  const std::string product =
+      g.node("MatMul", {split("q", {0, 2, 1, 3}), split("k", {0, 2, 3, 1})});
   std::string scores = g.node("Mul", {product, g.number(w.attr<double>("scale"))});
   if (w.op.has_in("mask")) scores = g.node("Add", {scores, w.in("mask")});
   if (w.attr<bool>("causal")) scores = without_later_keys(g, scores);
   const std::string weights = g.node("Softmax", {scores}, {{"axis", -1}});
-  const std::string heads_out = g.node("Transpose", {g.node("MatMul", {weights, split("v", {0, 2, 1, 3})})},
-                                       {{"perm", ir::Ints{0, 2, 1, 3}}});
+  const std::string heads_out =
+      g.node("Transpose", {g.node("MatMul", {weights, split("v", {0, 2, 1, 3})})},
+             {{"perm", ir::Ints{0, 2, 1, 3}}});
   g.node("Reshape", {heads_out, g.ints({0, 0, w.shape("v")[2]})}, {}, w.out());
 }
 

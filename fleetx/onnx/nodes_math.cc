@@ -80,7 +80,6 @@ void reduce(const Writing& w, const std::string& op, ir::Ints axes, bool keep) {
   if (to_one) g.node("Reshape", {value, g.ints({1})}, {}, w.out());
 }
 
-
 void reduce_by_op(const Writing& w) {
   static const std::map<std::string, std::string> kinds = {{"reduce_sum", "ReduceSum"},
                                                            {"reduce_mean", "ReduceMean"},
@@ -109,13 +108,13 @@ const std::map<std::string, std::string>& plain_nodes() {
 
 const std::map<std::string, std::string>& binary_nodes() {
   static const std::map<std::string, std::string> all = {
-      {"elementwise_sub", "Sub"},       {"elementwise_mul", "Mul"},
-      {"elementwise_max", "Max"},       {"elementwise_min", "Min"},
-      {"elementwise_pow", "Pow"},       {"equal", "Equal"},
-      {"less_than", "Less"},            {"less_equal", "LessOrEqual"},
-      {"greater_than", "Greater"},      {"greater_equal", "GreaterOrEqual"},
-      {"logical_and", "And"},           {"logical_or", "Or"},
-      {"logical_xor", "Xor"},           {"elementwise_div", "Div"},
+      {"elementwise_sub", "Sub"},  {"elementwise_mul", "Mul"},
+      {"elementwise_max", "Max"},  {"elementwise_min", "Min"},
+      {"elementwise_pow", "Pow"},  {"equal", "Equal"},
+      {"less_than", "Less"},       {"less_equal", "LessOrEqual"},
+      {"greater_than", "Greater"}, {"greater_equal", "GreaterOrEqual"},
+      {"logical_and", "And"},      {"logical_or", "Or"},
+      {"logical_xor", "Xor"},      {"elementwise_div", "Div"},
   };
   return all;
 }
@@ -134,24 +133,22 @@ void add_activations(Writers& to) {
   };
   to["hard_sigmoid"] = [](const Writing& w) {
     w.graph.node("HardSigmoid", {w.in("x")},
-                 {{"alpha", w.attr<double>("slope")}, {"beta", w.attr<double>("offset")}},
-                 w.out());
+                 {{"alpha", w.attr<double>("slope")}, {"beta", w.attr<double>("offset")}}, w.out());
   };
   to["swish"] = [](const Writing& w) {
     w.graph.node("Mul", {w.in("x"), w.graph.node("Sigmoid", {w.in("x")})}, {}, w.out());
   };
   to["hard_swish"] = [](const Writing& w) {
     Graph& g = w.graph;
-    const std::string gate = g.node("HardSigmoid", {w.in("x")}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
+    const std::string gate =
+        g.node("HardSigmoid", {w.in("x")}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
     g.node("Mul", {w.in("x"), gate}, {}, w.out());
   };
 }
 
 void add_formulas(Writers& to) {
   to["scale"] = scale;
-  to["square"] = [](const Writing& w) {
-    w.graph.node("Mul", {w.in("x"), w.in("x")}, {}, w.out());
-  };
+  to["square"] = [](const Writing& w) { w.graph.node("Mul", {w.in("x"), w.in("x")}, {}, w.out()); };
   to["rsqrt"] = [](const Writing& w) {
     w.graph.node("Reciprocal", {w.graph.node("Sqrt", {w.in("x")})}, {}, w.out());
   };
@@ -177,9 +174,8 @@ void add_formulas(Writers& to) {
   };
   to["masked_fill"] = [](const Writing& w) {
     const DType dtype = w.graph.type(w.in("x")).dtype;
-    w.graph.node("Where",
-                 {w.in("mask"), w.graph.number(w.attr<double>("value"), dtype), w.in("x")}, {},
-                 w.out());
+    w.graph.node("Where", {w.in("mask"), w.graph.number(w.attr<double>("value"), dtype), w.in("x")},
+                 {}, w.out());
   };
   to["sum"] = [](const Writing& w) { w.graph.node("Sum", w.op.in("xs"), {}, w.out()); };
   to["cast"] = [](const Writing& w) {
@@ -189,8 +185,7 @@ void add_formulas(Writers& to) {
 }
 
 void add_reductions(Writers& to) {
-  for (const char* name :
-       {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod"})
+  for (const char* name : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod"})
     to[name] = reduce_by_op;
   to["mean"] = [](const Writing& w) { reduce(w, "ReduceMean", {}, false); };
   for (const char* name : {"softmax", "log_softmax"})
@@ -199,9 +194,9 @@ void add_reductions(Writers& to) {
                    {{"axis", w.attr<int64_t>("axis")}}, w.out());
     };
   to["cumsum"] = [](const Writing& w) {
-    w.graph.node("CumSum", {w.in("x"), w.graph.number(static_cast<double>(w.attr<int64_t>("axis")), i64)},
-                 {{"exclusive", w.attr<bool>("exclusive")}, {"reverse", w.attr<bool>("reverse")}},
-                 w.out());
+    w.graph.node(
+        "CumSum", {w.in("x"), w.graph.number(static_cast<double>(w.attr<int64_t>("axis")), i64)},
+        {{"exclusive", w.attr<bool>("exclusive")}, {"reverse", w.attr<bool>("reverse")}}, w.out());
   };
 }
 

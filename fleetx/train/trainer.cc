@@ -87,6 +87,7 @@ Trainer::Trainer(ir::Builder& builder, const ir::Var& loss, const ir::Var& accur
   }
   test_ = ir::prune(ir::clone_for_test(main_), fetch_);
   restore();
+  if (!o.event_dir.empty() && speaks()) events_.emplace(o.event_dir);
 }
 
 void Trainer::restore() {
@@ -131,7 +132,7 @@ void Trainer::finish_epoch(std::string line, data::Loader* test) {
   close_window();
   if (test != nullptr) {
     const Metrics m = evaluate(*test);
-    history_.add({"test", epoch_, step_, m.loss, m.accuracy, seconds_});
+    record("test", m.loss, m.accuracy);
     line += print("  test loss %.4f", m.loss);
     if (!std::isnan(m.accuracy)) line += print("  test acc %.2f %%", 100 * m.accuracy);
   }
@@ -174,8 +175,15 @@ Metrics Trainer::run_step(data::Loader& train) {
 // Puts the means since the last record into the history.
 void Trainer::close_window() {
   if (window_.loss.weight() == 0) return;
-  history_.add({"train", epoch_, step_, window_.loss.value(), window_.accuracy.value(), seconds_});
+  record("train", window_.loss.value(), window_.accuracy.value());
   window_ = {};
+}
+
+void Trainer::record(const std::string& split, double loss, double accuracy) {
+  history_.add({split, epoch_, step_, loss, accuracy, seconds_});
+  if (!events_) return;
+  events_->scalar(split + "/loss", step_, loss);
+  if (!std::isnan(accuracy)) events_->scalar(split + "/accuracy", step_, accuracy);
 }
 
 Status Trainer::status(const data::Loader& train, const Clock& clock, const Means& means) const {

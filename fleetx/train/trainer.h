@@ -22,6 +22,7 @@
 #include "fleetx/ir/builder.h"
 #include "fleetx/runtime/executor.h"
 #include "fleetx/train/checkpoint.h"
+#include "fleetx/train/event_file.h"
 #include "fleetx/train/history.h"
 #include "fleetx/train/progress.h"
 
@@ -37,6 +38,7 @@ struct TrainerOptions {
   // Go on from the newest checkpoint, if there is one. Without it a folder that has some already is
   // an error: two runs must not be mixed.
   bool resume = false;
+  std::string event_dir = {};         // of files for TensorBoard; empty: none
   std::optional<uint64_t> seed = {};  // of initial values and random ops; none: as in the programs
   std::FILE* out = stdout;            // null: quiet
   std::string items = "images";
@@ -89,6 +91,7 @@ class Trainer {
   void train_epoch(data::Loader& train, Clock& clock);
   void finish_epoch(std::string line, data::Loader* test);
   void close_window();
+  void record(const std::string& split, double loss, double accuracy);
   Status status(const data::Loader& train, const Clock& clock, const Means& means) const;
 
   TrainerOptions options_;
@@ -99,6 +102,7 @@ class Trainer {
   runtime::Executor executor_;
   Progress progress_;
   History history_;
+  std::optional<EventFile> events_;
   int64_t step_ = 0;
   data::Position position_;
   int64_t epoch_ = 0;  // of the last step, counted from 1

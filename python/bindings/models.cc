@@ -9,6 +9,7 @@
 #include "fleetx/models/transformer.h"
 #include "fleetx/models/vgg.h"
 #include "fleetx/train/bleu.h"
+#include "fleetx/train/event_file.h"
 #include "fleetx/train/plot.h"
 #include "fleetx/train/translator.h"
 
@@ -140,6 +141,10 @@ void bind_models(py::module_& m) {
       py::arg("hidden"), py::arg("layers"), py::arg("heads"), py::arg("intermediate"),
       py::arg("max_positions"), py::arg("dropout"), py::arg("file"), py::arg("line"));
   m.def("plot_curves", &plot_curves);
+  py::class_<train::EventFile>(m, "EventFile")
+      .def(py::init<const std::string&>())
+      .def("scalar", &train::EventFile::scalar)
+      .def_property_readonly("path", &train::EventFile::path);
 }
 
 }  // namespace fleetx::python

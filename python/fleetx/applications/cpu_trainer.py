@@ -9,7 +9,7 @@ import numpy
 
 import paddle
 from fleetx import _job
-from fleetx.applications.training import print_step, targets_of, timed
+from fleetx.applications.training import Events, print_step, targets_of, timed
 from paddle import static
 from paddle._native import native
 from paddle.distributed import fleet
@@ -21,9 +21,11 @@ class CPUTrainer:
     fleet.init_server and run_server instead. Without servers it trains alone.
 
     calc_line -- does CPUDatasetTrainer count lines, or words
+    log_dir -- where worker 0 writes train/loss (where it is known in every step) and val/<target> for TensorBoard
     """
 
-    def __init__(self, calc_line: bool = True):
+    def __init__(self, calc_line: bool = True, log_dir: Union[str, os.PathLike, None] = None):
+        self._events = Events(log_dir, _job.worker()[0])
         self.place = paddle.CPUPlace()
         self.exe = static.Executor(self.place)
         self.calc_line = calc_line
@@ -48,6 +50,7 @@ class CPUTrainer:
                         start_step):
                     self.step += 1
                     self.history["train loss"].append((self.step, loss))
+                    self._events.add("train/loss", self.step, loss)
                     print_step(_job.worker()[0], step, start_step, loss, total, took)
                 self._end_pass(model, i, val_dataloader, save_path)
 
@@ -73,6 +76,7 @@ class CPUTrainer:
         _set(before)
         for name, value in result.items():
             self.history["validation"].setdefault(name, []).append((self.step, value))
+            self._events.add(f"val/{name}", self.step, value)
         print(f"worker_index: {_job.worker()[0]}, validation of {int(count)} samples: " +
               ", ".join(f"{name}: {value:.5f}" for name, value in result.items()), flush=True)
         return result

@@ -7,15 +7,17 @@ import paddle
 from fleetx import _job
 from fleetx.applications.cpu_trainer import CPUDatasetTrainer, CPUTrainer  # noqa: F401
 from fleetx.applications.model import Model
-from fleetx.applications.training import print_step, targets_of, timed
+from fleetx.applications.training import Events, print_step, targets_of, timed
 from paddle import static
 from paddle._native import native
 
 
 class MultiGPUTrainer:
-    """One worker of a job; `fleetrun` starts several. The constructor runs the default startup program."""
+    """One worker of a job; `fleetrun` starts several. The constructor runs the default startup program. With `log_dir`,
+    worker 0 writes train/loss, train/steps_per_second and val/<target> for TensorBoard there."""
 
-    def __init__(self):
+    def __init__(self, log_dir: Union[str, os.PathLike, None] = None):
+        self._events = Events(log_dir, _job.rank())
         selected = native.env("FLAGS_selected_gpus") or "0"
         self.place = paddle.CUDAPlace(int(selected.split(",")[0]))
         self.exe = static.Executor(self.place)
@@ -34,6 +36,8 @@ class MultiGPUTrainer:
                     start_step):
                 self.step += 1
                 self.history["train loss"].append((self.step, loss))
+                self._events.add("train/loss", self.step, loss)
+                self._events.add("train/steps_per_second", self.step, 1 / took)
                 print_step(_job.rank(), step, start_step, loss, total, took)
 
     def val(self, model: Model, dataloader: Iterable, target_list: Optional[Sequence[str]] = None,
@@ -61,6 +65,7 @@ class MultiGPUTrainer:
             result = model.summarize(result)
         for name, value in result.items():
             self.history["validation"].setdefault(name, []).append((self.step, value))
+            self._events.add(f"val/{name}", self.step, value)
         print(f"worker_index: {_job.rank()}, validation of {count:.0f} samples: " +
               ", ".join(f"{name}: {value:.5f}" for name, value in result.items()), flush=True)
         return result

@@ -1,4 +1,5 @@
 """What all trainers do."""
+import os
 import time
 
 from paddle._native import native
@@ -19,6 +20,17 @@ def print_step(worker, step, start_step, loss, total, took):
     if step > start_step:
         print("worker_index: %d, step%d, train_loss: %f, total time cost = %f, step per second: %f, speed: %f" %
               (worker, step, loss, total, (step - start_step) / total, 1 / took), flush=True)
+
+
+class Events:
+    """Scalars for TensorBoard, by worker 0; without a folder nothing is written."""
+
+    def __init__(self, log_dir, worker):
+        self._file = native.EventFile(os.fspath(log_dir)) if log_dir is not None and worker == 0 else None
+
+    def add(self, tag, step, value):
+        if self._file is not None:
+            self._file.scalar(tag, step, value)
 
 
 def targets_of(model, target_list):
