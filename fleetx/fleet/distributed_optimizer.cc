@@ -25,16 +25,6 @@ void say_what_was_fused(const ir::Program& main) {
                calls, ".");
 }
 
-// What was tried is taken back.
-struct Restore {
-  ir::Builder& builder;
-  const ir::Program &main, &startup;
-  ~Restore() {
-    builder.main() = main;
-    builder.startup() = startup;
-  }
-};
-
 // A DistributedStrategy as strategies ask it.
 class ByName final : public strategies::Settings {
  public:
@@ -110,18 +100,19 @@ void DistributedOptimizer::choose(const ir::Var& loss, const autograd::BackwardO
   const AutoConfigs configs = strategy_.auto_configs;
   std::string text;
   if (mesh_.rank() == 0 || !agree_) {
-    const ir::Program main = loss.builder().main(), startup = loss.builder().startup();
-    const AutoChoice choice = choose_strategy(
-        strategy_, mesh_, [&](const DistributedStrategy& candidate, const Mesh& mesh) {
-          const log::Quiet quiet;
-          ir::Builder& b = loss.builder();
-          const Restore restore{b, main, startup};
-          strategies::ResolvedStrategies resolved(requests_of(candidate, mesh), {.mesh = mesh});
-          strategies::minimize(
-              {b.main(), b.startup()}, resolved, [&] { (void)optimizer_->backward(loss, options); },
-              [&] { optimizer_->apply_gradients(autograd::trained(b), where); });
-          return predict_candidate(b.main(), loss.name(), candidate, configs, mesh);
-        });
+    // On copies, with a builder of their own: names that are made here must not be missing later.
+    const auto try_one = [&](const DistributedStrategy& candidate, const Mesh& mesh) {
+      const log::Quiet quiet;
+      ir::Program main = loss.builder().main(), startup = loss.builder().startup();
+      ir::Builder b(main, startup);
+      strategies::ResolvedStrategies resolved(requests_of(candidate, mesh), {.mesh = mesh});
+      strategies::minimize(
+          {main, startup}, resolved,
+          [&] { (void)optimizer_->backward(b.var(loss.name()), options); },
+          [&] { optimizer_->apply_gradients(autograd::trained(b), where); });
+      return predict_candidate(main, loss.name(), candidate, configs, mesh);
+    };
+    const AutoChoice choice = choose_strategy(strategy_, mesh_, try_one);
     log::info("auto", choice.report);
     text = choice.strategy.to_text();
     if (!configs.save_to.empty() && mesh_.rank() == 0) choice.strategy.save_text(configs.save_to);

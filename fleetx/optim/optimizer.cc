@@ -141,7 +141,8 @@ Var Optimizer::make_learning_rate(ir::Builder& b) {
   check_arg(schedule.defined() && schedule.shape() == Shape{1} && schedule.dtype() == DType::kF32,
             rule_.op, ": the learning rate must be f32[1]",
             schedule.defined() ? str(", '", schedule.name(), "' is ", schedule.type()) : "");
-  return schedule;
+  // A copy of the program, on which something is tried, has the schedule, too.
+  return b.main().find(schedule.name()) != nullptr ? b.var(schedule.name()) : schedule;
 }
 
 void Optimizer::apply_gradients(const std::vector<ParamGrad>& gradients,

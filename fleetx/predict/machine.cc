@@ -119,6 +119,7 @@ Link parse_link(Section s) {
   link.latency_s = s.number("latency_us", 0, 1e8) * kMicro;
   link.tensor_s = s.number("tensor_us", 0, 1e8, 0) * kMicro;
   link.shared = s.flag("shared", true);
+  link.ring = s.flag("ring", false);
   for (const YAML::Node& entry : s.list("rates")) {
     Section rate(entry, s.full("rates"), s.source());
     link.rates.push_back({rate.number("bytes", 1, 1e15), rate.number("GBps", 1e-6, 1e6) * kGiga});
@@ -185,6 +186,7 @@ void write_link(std::ostream& out, const char* name, const Link& link) {
       << ", latency_us: " << link.latency_s / kMicro;
   if (link.tensor_s > 0) out << ", tensor_us: " << link.tensor_s / kMicro;
   out << ", shared: " << (link.shared ? "true" : "false");
+  if (link.ring) out << ", ring: true";
   if (!link.rates.empty()) out << ", rates: [";
   for (size_t i = 0; i < link.rates.size(); ++i)
     out << (i == 0 ? "" : ", ") << "{bytes: " << link.rates[i].bytes

@@ -35,8 +35,11 @@ struct Link {
   };
 
   double bytes_per_second = 0;
-  double latency_s = 0;       // of one message
-  double tensor_s = 0;        // of each tensor of a call: it is found, copied, announced
+  double latency_s = 0;  // of one message
+  double tensor_s = 0;   // that a program loses for each tensor of a call: it is copied, announced
+  // Between hosts: calls go round all ranks in one ring, as those of NCCL do, instead of first
+  // inside each host and then from host to host.
+  bool ring = false;
   bool shared = true;         // by all ranks of a host; false: each has one of its own
   std::vector<Rate> rates{};  // by size, ascending; none: always bytes_per_second
 

@@ -56,11 +56,12 @@ Way way_of(const PlannedProgram& plan, const std::string& group, int per_host) {
 
 // What a call sends: its rank to others of the host, and its host to other hosts. First the ranks
 // of a host do their part, then hosts talk to each other, each as one.
-LinkUse use_of(const ir::Communication& c, const Way& way) {
+LinkUse use_of(const ir::Communication& c, const Way& way, bool ring) {
   ir::Communication between = c;
   if (c.kind == ir::CommKind::kAllGather) between.bytes *= way.local;
   LinkUse use{ir::wire_bytes(c, way.local), ir::wire_bytes(between, way.hosts)};
   if (c.kind == ir::CommKind::kAllToAll) use.network_bytes *= way.local;
+  if (ring && way.hosts > 1) use.host_bytes = use.network_bytes = ir::wire_bytes(c, way.ranks);
   if (c.kind == ir::CommKind::kSend || c.kind == ir::CommKind::kReceive) {
     use.host_bytes = way.hosts == 1 ? c.bytes : 0;
     use.network_bytes = way.hosts == 1 ? 0 : c.bytes;
@@ -91,7 +92,7 @@ class Tasks {
     for (const Step& step : plan_.steps) {
       const ir::Communication& c = step.cost.communication;
       if (c.kind == ir::CommKind::kNone) continue;
-      const LinkUse use = use_of(c, way_of(plan_, c.group, per_host_));
+      const LinkUse use = use_of(c, way_of(plan_, c.group, per_host_), machine_.network.ring);
       sum.host_bytes += use.host_bytes;
       sum.network_bytes += use.network_bytes;
     }
@@ -112,6 +113,11 @@ class Tasks {
           {.name = step.label, .seconds = seconds_of(plan_, step, machine_, per_host_)});
       return;
     }
+    const Link& link =
+        way_of(plan_, c.group, per_host_).hosts > 1 ? machine_.network : machine_.host;
+    if (link.tensor_s > 0 && plan_.groups.at(c.group) > 1)
+      tasks.push_back({.name = "tensors of a call",
+                       .seconds = link.tensor_s * static_cast<double>(step.inputs.size())});
     const int number = next_++;
     tasks.push_back(call_of(step, number));
     if (step.label.ends_with("_start"))
@@ -123,7 +129,7 @@ class Tasks {
   Task call_of(const Step& step, int number) const {
     const ir::Communication& c = step.cost.communication;
     const Way way = way_of(plan_, c.group, per_host_);
-    const LinkUse use = use_of(c, way);
+    const LinkUse use = use_of(c, way, machine_.network.ring);
     const Link &host = machine_.host, &network = machine_.network;
     // All groups of a host that do the same share what is shared.
     const double groups = static_cast<double>(per_host_) / way.local;
@@ -131,10 +137,8 @@ class Tasks {
               .name = str(step.label, ", ", step.inputs.size(), " tensors"),
               .group = c.group,
               .call = number};
-    task.latency_s =
-        rounds_of(c.kind, way.local) * host.latency_s +
-        rounds_of(c.kind, way.hosts) * network.latency_s +
-        (way.hosts > 1 ? network : host).tensor_s * static_cast<double>(step.inputs.size());
+    task.latency_s = rounds_of(c.kind, way.local) * host.latency_s +
+                     rounds_of(c.kind, way.hosts) * network.latency_s;
     if (use.host_bytes > 0)
       task.host_s = use.host_bytes * (host.shared ? per_host_ : 1) / host.rate(c.bytes);
     if (use.network_bytes > 0)

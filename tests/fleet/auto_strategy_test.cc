@@ -5,6 +5,7 @@
 #include "fleetx/fleet/distributed_optimizer.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/nn/nn.h"
+#include "fleetx/optim/schedule.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
 
@@ -139,16 +140,28 @@ TEST(Auto, MinimizeMakesTheProgramOfItsChoice) {
   DistributedStrategy s = automatic();
   s.auto_configs.save_to = folder / "choice.prototxt";
   DistributedOptimizer optimizer = optimizer_for(s, 4);
-  optimizer.minimize(net.loss);
+  const auto where = std::source_location::current();
+  optimizer.minimize(net.loss, {}, where);
   EXPECT_FALSE(optimizer.strategy().auto_);
 
   DistributedStrategy loaded;
   loaded.load_text(folder / "choice.prototxt");
   EXPECT_EQ(loaded, optimizer.strategy());
   Net again;
-  optimizer_for(loaded, 4).minimize(again.loss);
+  optimizer_for(loaded, 4).minimize(again.loss, {}, where);
+  // To the last name: other workers, which do not search, must have the same program.
   EXPECT_EQ(ir::to_text(net.main), ir::to_text(again.main));
   EXPECT_EQ(ir::to_text(net.startup), ir::to_text(again.startup));
+}
+
+// The learning rate is a variable of the program itself; what is tried has a copy of it.
+TEST(Auto, WorksWithASchedule) {
+  Net net;
+  const ir::Var rate = optim::exponential(net.b, 0.1, {.steps = 10});
+  DistributedOptimizer optimizer{std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = rate}),
+                                 automatic(), workers(2)};
+  optimizer.minimize(net.loss);
+  EXPECT_EQ(optimizer.inner().learning_rate().name(), rate.name());
 }
 
 TEST(Auto, MinimizeLeavesTheProgramAloneWhereNothingFits) {

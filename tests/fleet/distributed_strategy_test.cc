@@ -136,7 +136,7 @@ TEST(DistributedStrategy, EveryFieldHasATextOfItsOwn) {
       EXPECT_EQ(s.get_configs(group).at(key), other(value));
       check(s, group + "." + key);
     }
-  EXPECT_EQ(count, 38u + 99u);  // fields of DistributedStrategy, and of all its configs
+  EXPECT_EQ(count, 38u + 105u);  // fields of DistributedStrategy, and of all its configs
 }
 
 TEST(DistributedStrategy, MembersAndNamesAreTheSame) {

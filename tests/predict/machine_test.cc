@@ -47,6 +47,7 @@ TEST(Machine, ReadsWhatItWrites) {
   m.network = {.bytes_per_second = 1.25e9,
                .latency_s = 50e-6,
                .tensor_s = 2e-6,
+               .ring = true,
                .shared = false,
                .rates = {{1024, 1e8}, {1048576, 1e9}}};
   m.ops = {{"conv2d", f32, 1e9, 2e6, 0.02}, {"cast", bf16, 0, 4096, 1e-5}};
@@ -56,6 +57,7 @@ TEST(Machine, ReadsWhatItWrites) {
   EXPECT_EQ(again.ops.size(), m.ops.size());
   EXPECT_DOUBLE_EQ(again.network.rate(1e9), 1e9);
   EXPECT_FALSE(again.network.shared);
+  EXPECT_TRUE(again.network.ring);
 }
 
 TEST(Machine, AGuessCanBeWrittenAndRead) {

@@ -73,6 +73,22 @@ TEST(Predict, ACallBetweenHosts) {
   EXPECT_NEAR(p.time.exposed_s, 0.4, 1e-6);
 }
 
+TEST(Predict, ARingOverAllRanksSendsMoreBetweenHosts) {
+  Machine m = machine();
+  m.network.ring = true;
+  const Prediction p = predict(plan_of(4), {.machine = m, .ranks_per_host = 2});
+  EXPECT_NEAR(p.links.network_bytes, 6 * kMega, 1);
+  EXPECT_NEAR(p.time.exposed_s, 0.6, 1e-6);
+}
+
+TEST(Predict, TensorsOfACallCostTheProgramTime) {
+  Machine m = machine();
+  const double without = predict(plan_of(2), {.machine = m, .ranks_per_host = 2}).time.compute_s;
+  m.host.tensor_s = 0.25;
+  const double with = predict(plan_of(2), {.machine = m, .ranks_per_host = 2}).time.compute_s;
+  EXPECT_NEAR(with - without, 0.25, 1e-9);
+}
+
 TEST(Predict, LatencyGrowsWithTheLogarithmOfTheRanks) {
   Machine m = machine();
   m.network.latency_s = 0.5;
