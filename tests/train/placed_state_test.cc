@@ -69,7 +69,9 @@ TEST(PlacedState, WhatARankOwnsIsSavedLikeReplicatedState) {
       ir::set_owner(var, "dp", owner);
       const Tensor value = Tensor::of<float>({2}, {4, 5});
       const Tensor whole = to_whole(var, rank == owner ? value : Tensor(), *groups);
-      if (rank == 0) EXPECT_EQ(values(whole), (Floats{4, 5}));
+      if (rank == 0) {
+        EXPECT_EQ(values(whole), (Floats{4, 5}));
+      }
       const Tensor back = from_whole(var, value, {}, *groups, "f");
       EXPECT_EQ(back.defined(), rank == owner);
       // Each value of another job, of which they are the sum.
