@@ -4,7 +4,7 @@
 //   Mesh mesh({{"pp", 2}, {"dp", 4}}, 5);      // 8 ranks; rank 5 is pp=1, dp=1
 //   mesh.coordinate("dp") == 1; mesh.group("dp") == {4, 5, 6, 7}; mesh.group("pp") == {1, 5}
 //
-// Several axes together are named with '+': mesh.group("pp+dp") are all eight.
+// Several axes together are named with '+': mesh.group("pp+dp") are all eight. Parts: mesh_part.h.
 // A value; safe to share.
 #pragma once
 
@@ -57,9 +57,9 @@ struct Degrees {
   int mp = 1;        // parts of one layer (tensor parallel)
 };
 
-// The mesh of a job: axes pp, sharding, dp, mp. Ranks of one mp group are neighbours, so that those
-// who talk most are on one machine. Degrees that do not multiply to the number of workers are
-// kInvalidArgument.
+// The mesh of a job: axes pp, dp, mp. Ranks of one mp group are neighbours, as they talk most. All
+// who have a part of the batch are along dp, sharding x dp of them; neighbours divide the state.
+// Degrees that do not multiply to the number of workers are kInvalidArgument.
 Mesh mesh_of(const Degrees& degrees, int workers, int rank);
 
 }  // namespace fleetx
