@@ -116,6 +116,7 @@ class Resnet50Mlperf(Resnet50):
     its loaders give. Its optimizer is LARS; strategy() has it."""
 
     _smoothing = 0.1
+    _family = "mlperf"
 
     def __init__(self, data_layout: str = "NHWC", class_dim: int = 1000, image_shape: Sequence[int] = (3, 224, 224),
                  width: int = 64):
