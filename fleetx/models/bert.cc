@@ -14,10 +14,26 @@ LayerNames names_of(const BertInputs& in, const BertOptions& o) {
   return {in.words.builder(), o.name, "bert", "word_embedding"};
 }
 
+Var look_up(const BertInputs& in, const BertOptions& o, const LayerNames& named) {
+  return nn::embedding(in.places, {.rows = o.max_positions,
+                                   .dim = o.hidden,
+                                   .weight_attr = {.init = weights(o)},
+                                   .name = named("position_embedding")});
+}
+
+// Every sequence has the same positions, so their rows are cut out, not looked up.
+Var cut_out(ir::Builder& b, int64_t length, const BertOptions& o, const LayerNames& named) {
+  const nn::Layer layer(b, named("position_embedding"), "embedding", Where::current());
+  const Var table =
+      layer.parameter("w_0", {o.max_positions, o.hidden}, {.init = weights(o)}, weights(o));
+  return nn::slice(table, {.axes = {0}, .starts = {0}, .ends = {length}});
+}
+
 Var embed(const BertInputs& in, const BertOptions& o, const LayerNames& named) {
   ir::Builder& b = in.words.builder();
   const int64_t length = in.words.shape().rank() == 2 ? in.words.shape()[1] : -1;
-  check_arg(length > 0 && length <= o.max_positions, b.loc(),
+  const bool given = in.places.defined();
+  check_arg(given || (length > 0 && length <= o.max_positions), b.loc(),
             ": bert: words must be [batch,length] with a length of at most ", o.max_positions,
             ", got '", in.words.name(), "' of ", in.words.type());
   const Var words = nn::embedding(in.words, {.rows = o.vocabulary,
@@ -29,12 +45,8 @@ Var embed(const BertInputs& in, const BertOptions& o, const LayerNames& named) {
                                                      .dim = o.hidden,
                                                      .weight_attr = {.init = weights(o)},
                                                      .name = named("sentence_embedding")});
-  // Every sequence has the same positions, so their rows are cut out, not looked up.
-  const nn::Layer layer(b, named("position_embedding"), "embedding", Where::current());
-  const Var table =
-      layer.parameter("w_0", {o.max_positions, o.hidden}, {.init = weights(o)}, weights(o));
-  const Var positions = nn::slice(table, {.axes = {0}, .starts = {0}, .ends = {length}});
-  const Var sum = words + sentences + positions;
+  const Var sum =
+      words + sentences + (given ? look_up(in, o, named) : cut_out(b, length, o, named));
   const Var x = nn::layer_norm(
       sum, {.begin_norm_axis = 2, .epsilon = kEpsilon, .name = named("embedding_norm")});
   return nn::dropout(x, {.p = o.dropout});

@@ -9,15 +9,13 @@ from paddle._native import native
 __all__ = ["export"]
 
 
-def export(program, path, input_spec=None, opset_version=13, output_spec=None, **configs):
+def export(program, path, input_spec=None, opset_version=13, output_spec=None):
     """Writes `path`.onnx, and returns its name: the part of a static `program` that computes the variables
     `output_spec`, with the values of the global scope. `input_spec`: variables that are fed; default: those that are
     needed, in the order of the program."""
     if not isinstance(program, Program):
         raise native.UnsupportedError(f"onnx.export takes a static program, got {type(program).__name__}; layers of dynamic "
                                       "graphs are not there")
-    if configs:
-        raise TypeError(f"onnx.export: unknown argument '{next(iter(configs))}'")
     targets = as_list(output_spec)
     if not targets or not all(isinstance(v, _graph.Variable) for v in targets):
         raise native.InvalidArgumentError(f"onnx.export: output_spec must be variables of the program, got {output_spec!r}")

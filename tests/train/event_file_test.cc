@@ -14,7 +14,7 @@ namespace {
 using testing::expect_error;
 
 TEST(EventFile, ChecksumsAreThoseOfTheStandard) {
-  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);  // the check value of CRC-32C
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);            // the check value of CRC-32C
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);  // RFC 3720, B.4
 }
 

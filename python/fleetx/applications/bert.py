@@ -15,7 +15,8 @@ from paddle._native import native, user_line
 
 class Bert(Parameters):
     """A BERT of any size in programs of its own, which become the default ones. All samples are padded to max_seq_len,
-    which the program knows.
+    which the program knows. `ragged`: batches are of samples of similar length and padded to the longest of them, so that
+    short ones cost what they are; pos_ids are fed, too.
 
     inputs -- what is fed: src_ids, sent_ids, input_mask, mask_pos, mask_label, mask_weight, labels
     loss -- that of hidden words and of next sentences; target -- {"word_loss", "word_acc", "sentence_acc": variable}
@@ -24,25 +25,28 @@ class Bert(Parameters):
     """
 
     def __init__(self, vocab_size: int = 30522, hidden: int = 768, layers: int = 12, heads: int = 12,
-                 max_seq_len: int = 128, dropout: float = 0.1):
+                 max_seq_len: int = 128, dropout: float = 0.1, ragged: bool = False):
         if hidden % heads:
             raise native.InvalidArgumentError(f"hidden is {hidden}; must be a multiple of heads, {heads}")
         paddle.enable_static()
-        self.vocab_size, self.max_seq_len = vocab_size, max_seq_len
+        self.vocab_size, self.max_seq_len, self.ragged = vocab_size, max_seq_len, ragged
         self._sizes = dict(hidden=hidden, layers=layers, heads=heads, positions=max(512, max_seq_len), dropout=dropout)
         self.tokenizer: Optional[WordPieceTokenizer] = None
         self._vocab: Optional[str] = None
         self.main_prog, self.startup_prog = static.Program(), static.Program()
         switch_main_program(self.main_prog)
         switch_startup_program(self.startup_prog)
+        length = None if ragged else max_seq_len
         self.inputs: List[static.Variable] = [
-            static.data("src_ids", [None, max_seq_len], "int64"),
-            static.data("sent_ids", [None, max_seq_len], "int64"),
-            static.data("input_mask", [None, 1, 1, max_seq_len], "float32"),
+            static.data("src_ids", [None, length], "int64"),
+            static.data("sent_ids", [None, length], "int64"),
+            static.data("input_mask", [None, 1, 1, length], "float32"),
             static.data("mask_pos", [None], "int64"),
             static.data("mask_label", [None, 1], "int64"),
             static.data("mask_weight", [None, 1], "float32"),
             static.data("labels", [None, 1], "int64")]
+        if ragged:
+            self.inputs.append(static.data("pos_ids", [None, None], "int64"))
         file, line = user_line()
         net = native.bert_pretraining(self.main_prog.builder(), [v.name for v in self.inputs], vocabulary=vocab_size,
                                       hidden=hidden, layers=layers, heads=heads, intermediate=4 * hidden,
@@ -52,7 +56,7 @@ class Bert(Parameters):
         self.checkpoints: List[str] = list(net["checkpoints"])
         self.word_logits, self.sentence_logits = variable(net["word_logits"]), variable(net["sentence_logits"])
         self.hidden_states = variable(self.checkpoints[-1])
-        label, weight, follows = self.inputs[4:]
+        label, weight, follows = self.inputs[4:7]
         found = paddle.cast(paddle.equal(paddle.reshape(paddle.argmax(self.word_logits, axis=-1), [-1, 1]),
                                          label), "float32")
         self.target: Dict[str, static.Variable] = {
@@ -82,7 +86,7 @@ class Bert(Parameters):
         tokenizer = self._tokenizer(folder, lowercase, bad_lines)
         return _FedLoader([v.name for v in self.inputs], lines if use_lines else os.path.join(folder, f"{part}.txt"),
                           tokenizer, batch_size, self.max_seq_len, format="jsonl" if use_lines else "text",
-                          short_rate=short_rate, shuffle=train, drop_last=train, multiple=self.max_seq_len, seed=seed,
+                          short_rate=short_rate, shuffle=train, drop_last=train, multiple=8 if self.ragged else self.max_seq_len, seed=seed,
                           bad_lines=bad_lines, long_sentences=long_sentences, rank=None if train else 0,
                           world=None if train else 1)
 
@@ -100,6 +104,11 @@ class Bert(Parameters):
         return tokenizer
 
     # ---- parameters ----
+    _family = "text"
+
+    def _layer_width(self):
+        return self._sizes["hidden"]
+
     def _outputs(self):
         return [self.word_logits, self.sentence_logits]
 
@@ -135,29 +144,33 @@ class Bert(Parameters):
 class BertBase(Bert):
     """12 layers of 768, 12 heads: 110 million parameters."""
 
-    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
-        super().__init__(vocab_size, 768, 12, 12, max_seq_len, dropout)
+    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1,
+                 ragged: bool = False):
+        super().__init__(vocab_size, 768, 12, 12, max_seq_len, dropout, ragged)
 
 
 class BertLarge(Bert):
     """24 layers of 1024, 16 heads: 340 million parameters."""
 
-    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
-        super().__init__(vocab_size, 1024, 24, 16, max_seq_len, dropout)
+    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1,
+                 ragged: bool = False):
+        super().__init__(vocab_size, 1024, 24, 16, max_seq_len, dropout, ragged)
 
 
 class BertHuge(Bert):
     """32 layers of 1280, 16 heads: 670 million parameters."""
 
-    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
-        super().__init__(vocab_size, 1280, 32, 16, max_seq_len, dropout)
+    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1,
+                 ragged: bool = False):
+        super().__init__(vocab_size, 1280, 32, 16, max_seq_len, dropout, ragged)
 
 
 class BertGiant(Bert):
     """60 layers of 6144, 96 heads: 27.4 billion parameters, 110 GB: for many workers that share them (strategy())."""
 
-    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1):
-        super().__init__(vocab_size, 6144, 60, 96, max_seq_len, dropout)
+    def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1,
+                 ragged: bool = False):
+        super().__init__(vocab_size, 6144, 60, 96, max_seq_len, dropout, ragged)
 
 
 class _FedLoader(BertLoader):

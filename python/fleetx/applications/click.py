@@ -29,6 +29,7 @@ class ClickModel(Parameters):
     loss: static.Variable
     target: Dict[str, static.Variable]
     checkpoints: List[str]
+    _family = "click"
 
     def __init__(self, sparse_feature_dim: int, embedding_size: int, hidden: Sequence[int], is_distributed: bool,
                  dense_feature_dim: int, slot_num: int):

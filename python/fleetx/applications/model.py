@@ -116,6 +116,7 @@ class Resnet50Mlperf(Resnet50):
     its loaders give. Its optimizer is LARS; strategy() has it."""
 
     _smoothing = 0.1
+    _family = "mlperf"
 
     def __init__(self, data_layout: str = "NHWC", class_dim: int = 1000, image_shape: Sequence[int] = (3, 224, 224),
                  width: int = 64):
@@ -128,10 +129,16 @@ class Resnet50Mlperf(Resnet50):
         fed = static.data("feed_image", [None, height, width, colors], "float32")
         return fed, paddle.transpose(fed, [0, 3, 1, 2])
 
-    def load_imagenet_from_file(self, *args, data_layout: str = "NHWC", **options) -> ImageLoader:
+    def load_imagenet_from_file(self, filelist: str, batch_size: int = 32, phase: str = "train",
+                                shuffle: Optional[bool] = None, data_layout: str = "NHWC", use_dali: bool = False,
+                                num_threads: Optional[int] = None, prefetch: int = 4, min_area: float = 0.08,
+                                on_damaged: str = "raise", rank: Optional[int] = None, world: Optional[int] = None,
+                                resize: Optional[int] = None) -> "_ColorsLast":
         if data_layout != "NHWC":
             raise native.UnsupportedError(f"data_layout={data_layout!r}: Resnet50Mlperf is fed NHWC")
-        return _ColorsLast(super().load_imagenet_from_file(*args, **options), self.inputs[0].name)
+        loader = super().load_imagenet_from_file(filelist, batch_size, phase, shuffle, "NCHW", use_dali, num_threads, prefetch,
+                                                 min_area, on_damaged, rank, world, resize)
+        return _ColorsLast(loader, self.inputs[0].name)
 
 
 class _ColorsLast:

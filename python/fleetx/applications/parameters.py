@@ -2,11 +2,12 @@
 import os
 from typing import List, Union
 
+from fleetx.applications.recommend import Recommended
 from paddle import static
 from paddle._native import native
 
 
-class Parameters:
+class Parameters(Recommended):
     """For models with `main_prog` and _outputs(), the variables that inference computes."""
 
     def _outputs(self):

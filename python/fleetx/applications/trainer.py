@@ -7,6 +7,7 @@ import paddle
 from fleetx import _job
 from fleetx.applications.cpu_trainer import CPUDatasetTrainer, CPUTrainer  # noqa: F401
 from fleetx.applications.model import Model
+from fleetx.applications.recommend import has_update
 from fleetx.applications.training import Events, print_step, targets_of, timed
 from paddle import static
 from paddle._native import native
@@ -29,7 +30,12 @@ class MultiGPUTrainer:
     def fit(self, model: Model, dataloader: Iterable, epoch: int = 1, use_dali: bool = False,
             start_step: int = 10) -> None:
         """Goes `epoch` times through the data. From step start_step + 1 of a pass on, a line per step: time and
-        steps per second since then, `speed` being that of the last step alone."""
+        steps per second since then, `speed` being that of the last step alone. A model that has no optimizer gets one,
+        and the strategy that suits it (model.strategy()); a line for each choice says why."""
+        if not has_update(model.main_prog):
+            for line in model.minimize_by_default():
+                print(line, flush=True)
+            self.exe.run(model.startup_prog)  # what the optimizer keeps
         for _ in range(epoch):
             for step, loss, total, took in timed(
                     lambda data: self.exe.run(model.main_prog, feed=data, fetch_list=[model.loss])[0], dataloader,

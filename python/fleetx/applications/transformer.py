@@ -165,6 +165,11 @@ class Transformer(Parameters):
                                                               target_begin=into[0], target_end=into[1]), scope)
         return self._translators[id(scope)][0]
 
+    _family = "text"
+
+    def _layer_width(self):
+        return self._options["hidden"]
+
     def _outputs(self):
         return [self.logits]
 

@@ -18,6 +18,8 @@ class Word2vec(Parameters):
     main_prog, startup_prog; checkpoints -- none: there are no layers
     """
 
+    _family = "click"
+
     def __init__(self, dict_size: int = 354051, embedding_size: int = 300, neg_num: int = 5, is_distributed: bool = False):
         for name, value in (("dict_size", dict_size), ("embedding_size", embedding_size), ("neg_num", neg_num)):
             if int(value) < 1:

@@ -78,3 +78,39 @@ def test_bad_input_is_named(folder):
         X.applications.BertBase(seq_len=5)
     with pytest.raises(native.InvalidArgumentError, match="vocab.txt"):
         tiny().get_train_dataloader(folder / "nothing")
+
+
+def test_ragged_batches_give_the_same_and_are_hardly_padded(folder):
+    model = tiny()
+    exe = static.Executor(paddle.CPUPlace())
+    exe.run(model.startup_prog)
+    feed = next(iter(model.get_val_dataloader(folder, batch_size=4, short_rate=1.0)))[0]
+    outs = ["word_loss", "sentence_acc"]
+    want = exe.run(model.main_prog.clone(for_test=True), feed=feed, fetch_list=[model.target[n] for n in outs])
+
+    ragged = tiny(ragged=True)
+    assert set(ragged.parameter_list()) == set(model.parameter_list())
+    words = int((feed["input_mask"] == 0).sum(axis=-1).max())
+    rows = len(feed["src_ids"])
+    cut = {name: feed[name][..., :words] for name in ("src_ids", "sent_ids", "input_mask")}
+    places = feed["mask_pos"] // 32 * words + feed["mask_pos"] % 32
+    got = exe.run(ragged.main_prog.clone(for_test=True), fetch_list=[ragged.target[n] for n in outs],
+                  feed={**feed, **cut, "mask_pos": places, "pos_ids": numpy.tile(numpy.arange(words), [rows, 1])})
+    for a, b in zip(want, got):
+        numpy.testing.assert_allclose(a, b, rtol=1e-4)
+
+
+def test_real_text_is_padded_by_less_than_5_percent(tmp_path):
+    try:
+        folder = X.dataset.local_text(str(tmp_path / "text"), most_bytes=3_000_000)
+    except native.InvalidArgumentError as e:
+        pytest.skip(f"no text on this machine: {e}")
+    model = X.applications.Bert(vocab_size=2000, hidden=16, layers=1, heads=2, ragged=True)
+    loader = model.get_train_dataloader(folder, batch_size=16, short_rate=0.1)
+    real = padded = 0
+    shapes = set()
+    for feed, in loader:
+        real, padded = real + int((feed["input_mask"] == 0).sum()), padded + feed["input_mask"].size
+        shapes.add(feed["src_ids"].shape)
+    assert 1 - real / padded < 0.05 and len(shapes) > 1, (1 - real / padded, shapes)
+    assert loader.padding < 0.05
