@@ -203,6 +203,11 @@ void calibrate(const CalibrateCommand& c) {
   predict::Samples samples;
   for (size_t i = 0; i < subjects.size(); ++i) {
     const double left = c.seconds - seconds_since(start);
+    if (i > 0 && left <= 0) {
+      std::cerr << "  " << subjects[i].model << " " << subjects[i].amp
+                << ": left out, the time is over; is the machine busy? (--seconds)\n";
+      continue;
+    }
     measure_ops(subjects[i], left / static_cast<double>(subjects.size() - i), samples);
   }
   set_rates(samples, m);

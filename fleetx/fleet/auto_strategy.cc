@@ -24,6 +24,8 @@ using strategies::Choices;
 using strategies::Effect;
 
 constexpr size_t kShown = 5, kBeam = 2;
+// Of a machine's memory: the system, libraries and readers of data have the rest.
+constexpr double kUsable = 0.9;
 
 // For each dimension of the search, which of its choices; 0: none.
 using Point = std::vector<size_t>;
@@ -311,9 +313,10 @@ Candidate predict_candidate(const ir::Program& main, const std::string& loss,
                                  .ranks_per_host = local > 1 ? local : machine.ranks,
                                  .guarded_share = guarded_share(strategy)};
   const predict::Prediction p = predict::predict(plan, setting);
-  const double limit = configs.memory_limit_MB > 0
-                           ? static_cast<double>(configs.memory_limit_MB) * (1 << 20)
-                           : machine.memory_bytes / predict::ranks_per_host(setting, mesh);
+  const double limit =
+      configs.memory_limit_MB > 0
+          ? static_cast<double>(configs.memory_limit_MB) * (1 << 20)
+          : kUsable * machine.memory_bytes / predict::ranks_per_host(setting, mesh);
   return {p.seconds, static_cast<double>(plan.peak_bytes()), limit};
 }
 
