@@ -104,8 +104,9 @@ Var parallel_linear(const Var& x, ParallelLinearOptions o, Where where) {
   check_partitions(layer, by_rows ? "rows" : "columns", by_rows ? o.rows : o.columns, o.partitions);
   const int64_t width = rank >= 2 ? x.shape().back() : -1, part = o.rows / o.partitions;
   const bool is_part = by_rows && width == part;
-  layer.check(width == o.rows || is_part, "x '", x.name(), "' is ", x.type(), "; its width must be ",
-              o.rows, by_rows ? str(" or, where it is divided already, ", part) : "",
+  layer.check(width == o.rows || is_part, "x '", x.name(), "' is ", x.type(),
+              "; its width must be ", o.rows,
+              by_rows ? str(" or, where it is divided already, ", part) : "",
               ", the rows of the weight");
   layer.check(!by_rows || o.gather_out,
               "gather_out=False by rows (axis 0) would leave every rank with one summand of the "
@@ -132,9 +133,8 @@ Var parallel_linear(const Var& x, ParallelLinearOptions o, Where where) {
 
 Var parallel_embedding(const Var& ids, ParallelEmbeddingOptions o, Where where) {
   if (o.partitions == 1)
-    return embedding(ids,
-                     {.rows = o.rows, .dim = o.dim, .weight_attr = o.weight_attr, .name = o.name},
-                     where);
+    return embedding(
+        ids, {.rows = o.rows, .dim = o.dim, .weight_attr = o.weight_attr, .name = o.name}, where);
   const Layer layer(ids.builder(), o.name, "embedding", where);
   layer.check(o.rows > 0 && o.dim > 0, "size must be positive, got (", o.rows, ", ", o.dim, ")");
   check_partitions(layer, "rows", o.rows, o.partitions);

@@ -1,5 +1,5 @@
-// tensor_parallel: the ranks along mp divide the layers that the user has split (nn/parallel.h); the
-// program has their parts and what they send each other already. This makes the rest right:
+// tensor_parallel: the ranks along mp divide the layers that the user has split (nn/parallel.h);
+// the program has their parts and what they send each other already. This makes the rest right:
 //
 //   before                                    after (2 ranks along mp)
 //     startup:                                  startup:
@@ -50,15 +50,15 @@ class TensorParallel final : public Strategy {
  public:
   std::string_view name() const override { return "tensor_parallel"; }
   Traits traits() const override {
-    return {.acts = {{Phase::kGradients, {"recompute", "gradient_merge"}}, {Phase::kUpdates}},
-            .groups = {kModelAxis},
-            .conflicts = {
-                {"amp", "ranks would skip steps by overflows of their own parts"},
-                {"lars", "it needs the norms of whole parameters"},
-                {"lamb", "it needs the norms of whole parameters"},
-                {"dgc", "ranks would choose other elements of gradients that are the same"},
-                {"adaptive_localsgd", "ranks would choose different numbers of steps"},
-                {"parameter_server", "servers keep whole parameters"}}};
+    return {
+        .acts = {{Phase::kGradients, {"recompute", "gradient_merge"}}, {Phase::kUpdates}},
+        .groups = {kModelAxis},
+        .conflicts = {{"amp", "ranks would skip steps by overflows of their own parts"},
+                      {"lars", "it needs the norms of whole parameters"},
+                      {"lamb", "it needs the norms of whole parameters"},
+                      {"dgc", "ranks would choose other elements of gradients that are the same"},
+                      {"adaptive_localsgd", "ranks would choose different numbers of steps"},
+                      {"parameter_server", "servers keep whole parameters"}}};
   }
 
   std::optional<ir::Attrs> requested(const Settings&, const Mesh& mesh) const override {
@@ -121,17 +121,18 @@ class TensorParallel final : public Strategy {
  private:
   static void check_gradients(const ir::Program& main, const ir::Uniform& same) {
     for (const ir::Training::Parameter& p : main.training().parameters)
-      check_arg(is_divided(main.var(p.name)) || same.holds(p.gradient),
-                "tensor_parallel: the parameter '", p.name,
-                "' is whole on every rank, but is used where ranks have different values, so that "
-                "its gradients would differ: split that layer too, or use it behind a layer by rows "
-                "or one with gather_out=True");
+      check_arg(
+          is_divided(main.var(p.name)) || same.holds(p.gradient),
+          "tensor_parallel: the parameter '", p.name,
+          "' is whole on every rank, but is used where ranks have different values, so that "
+          "its gradients would differ: split that layer too, or use it behind a layer by rows "
+          "or one with gather_out=True");
   }
 
   // Of a part they would be other numbers than of the whole.
   static void check_norms_of_parts(const ir::Program& main, const ir::Op& op) {
-    const bool of_one = op.type() == "clip_by_norm" || op.type() == "lamb" ||
-                        op.type() == "lars_momentum";
+    const bool of_one =
+        op.type() == "clip_by_norm" || op.type() == "lamb" || op.type() == "lars_momentum";
     if (!of_one) return;
     for (const ir::Training::Parameter& p : main.training().parameters)
       check_arg(!is_divided(main.var(p.name)) || !(op.writes(p.name) || op.writes(p.gradient)),
@@ -186,17 +187,19 @@ class TensorParallel final : public Strategy {
   static void share_first_values(ir::Program& startup) {
     ir::Rewriter rw(startup);
     Names shared;
+    std::vector<Position> wholes;  // ops that draw what is divided then
     for (Position op = rw.begin(); op != rw.end(); ++op) {
-      if (op->type() == "fill" || op->outputs.empty()) continue;
+      if (op->type() == "fill") continue;
       for (const Names& names : op->outputs)
         for (const std::string& name : names) {
           const ir::VarInfo& var = startup.var(name);
           if (name.ends_with(ir::kWholeSuffix))
-            rw.insert(std::next(op), share({name}));
+            wholes.push_back(op);
           else if (var.persistable && var.placement.is_replicated())
             shared.push_back(name);
         }
     }
+    for (const Position op : wholes) rw.insert(std::next(op), share(op->outputs.front()));
     if (!shared.empty()) rw.append(share(shared));
   }
   static ir::Rewriter::NewOp share(const Names& names) {

@@ -29,8 +29,7 @@ std::vector<Tensor> rows_of_two_ranks(std::vector<int64_t> ids) {
     ir::Program main, startup;
     ir::Builder b(main, startup);
     const ir::Var made =
-        b.op("embedding_part",
-             {{"ids", b.data("ids", i64, {-1})}, {"w", b.data("w", f32, {3, 2})}},
+        b.op("embedding_part", {{"ids", b.data("ids", i64, {-1})}, {"w", b.data("w", f32, {3, 2})}},
              {{"group", "dp"}, {"ranks", 2}});
     Tensor which(i64, {static_cast<int64_t>(ids.size())});
     std::copy(ids.begin(), ids.end(), which.data<int64_t>());
@@ -52,8 +51,9 @@ TEST(EmbeddingPart, GivesZerosForRowsOfOthers) {
 }
 
 TEST(EmbeddingPart, RefusesIdsBeyondTheWholeTable) {
-  expect_error(Error::Kind::kInvalidArgument, {"6", "rows in the whole table"},
-               [] { rows_of_two_ranks({0, 6}); });
+  expect_error(Error::Kind::kInvalidArgument, {"6", "rows in the whole table"}, [] {
+    rows_of_two_ranks({0, 6});
+  });
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ std::vector<Made> run(const std::string& op, const Shape& shape, ir::Attrs attrs
     full.emplace("ranks", kRanks);
     const ir::Var out = b.op(op, {{"x", x}}, full);
     const ir::Var k = b.data("k", f32, out.shape());
-    const ir::Var loss = b.op("reduce_sum", {{"x", b.op("elementwise_mul", {{"x", out}, {"y", k}})}});
+    const ir::Var loss =
+        b.op("reduce_sum", {{"x", b.op("elementwise_mul", {{"x", out}, {"y", k}})}});
     autograd::append_backward(loss);
     Tensor value(f32, shape), weights(f32, out.shape());
     for (int64_t i = 0; i < shape.numel(); ++i)
@@ -104,9 +105,10 @@ TEST(Group, WhatIsRefused) {
   ir::Program main, startup;
   ir::Builder b(main, startup);
   const ir::Var x = b.data("x", f32, {-1, 4});
-  expect_error(Error::Kind::kInvalidArgument, {"dimension 1 must be a multiple of ranks", "3"}, [&] {
-    b.op("group_part", {{"x", x}}, {{"group", "mp"}, {"ranks", 3}});
-  });
+  expect_error(Error::Kind::kInvalidArgument, {"dimension 1 must be a multiple of ranks", "3"},
+               [&] {
+                 b.op("group_part", {{"x", x}}, {{"group", "mp"}, {"ranks", 3}});
+               });
   expect_error(Error::Kind::kInvalidArgument, {"ranks is 0"}, [&] {
     b.op("group_sum", {{"x", x}}, {{"group", "mp"}, {"ranks", 0}});
   });
@@ -114,8 +116,8 @@ TEST(Group, WhatIsRefused) {
     run_workers(2, [](int, const SharedGroups& groups) {
       ir::Program p, s;
       ir::Builder two(p, s);
-      const ir::Var out = two.op("group_sum", {{"x", two.data("x", f32, {2})}},
-                                 {{"group", "dp"}, {"ranks", 3}});
+      const ir::Var out =
+          two.op("group_sum", {{"x", two.data("x", f32, {2})}}, {{"group", "dp"}, {"ranks", 3}});
       runtime::Scope scope;
       runtime::Executor({.plan = {.groups = groups}})
           .run(p, scope, {{"x", filled({2}, 1)}}, {out.name()});

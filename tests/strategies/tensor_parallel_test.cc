@@ -82,8 +82,8 @@ struct Programs {
     // Different first values, so that ranks agree only if those of rank 0 are shared.
     startup.set_seed(static_cast<uint64_t>(rank + 1));
     const auto optimizer = optim::make(job.optimizer, {{"lr", 0.1}}, {.clip = job.clip});
-    strategies::ResolvedStrategies resolved(
-        requests_of(job), {.mesh = Mesh({{"dp", job.dp}, {"mp", job.mp}}, rank)});
+    strategies::ResolvedStrategies resolved(requests_of(job),
+                                            {.mesh = Mesh({{"dp", job.dp}, {"mp", job.mp}}, rank)});
     resolved.validate(main);
     strategies::minimize(
         {main, startup}, resolved, [&] { (void)optimizer->backward(l); },
@@ -157,8 +157,7 @@ void expect_as_one(const Job& job) {
   Job one = job;
   one.dp = one.mp = 1;
   one.more.clear();
-  expect_equal(train(job), train(one), 1e-6,
-               str(job.optimizer, ", dp ", job.dp, ", mp ", job.mp));
+  expect_equal(train(job), train(one), 1e-6, str(job.optimizer, ", dp ", job.dp, ", mp ", job.mp));
 }
 
 TEST(TensorParallel, FirstValuesAreThoseOfTheWholeLayers) {
@@ -212,22 +211,19 @@ TEST(TensorParallel, CheckpointsLoadIntoAnotherDegree) {
 
 // By columns, then by rows: one sum in each direction.
 TEST(TensorParallel, APairNeedsOneSum) {
-  const Programs p({.mp = 2,
-                    .net =
-                        [](Builder& b, int n) {
-                          const Var x = b.data("x", f32, {-1, 12});
-                          Var h = nn::fc(x, {.size = 12});
-                          h = nn::parallel_linear(h, {.rows = 12,
-                                                      .columns = 16,
-                                                      .axis = 1,
-                                                      .partitions = n,
-                                                      .gather_out = false});
-                          EXPECT_EQ(h.shape().back(), 8);
-                          return nn::mean(nn::parallel_linear(
-                              nn::relu(h),
-                              {.rows = 16, .columns = 12, .axis = 0, .partitions = n}));
-                        }},
-                   1);
+  const Programs p(
+      {.mp = 2,
+       .net =
+           [](Builder& b, int n) {
+             const Var x = b.data("x", f32, {-1, 12});
+             Var h = nn::fc(x, {.size = 12});
+             h = nn::parallel_linear(
+                 h, {.rows = 12, .columns = 16, .axis = 1, .partitions = n, .gather_out = false});
+             EXPECT_EQ(h.shape().back(), 8);
+             return nn::mean(nn::parallel_linear(
+                 nn::relu(h), {.rows = 16, .columns = 12, .axis = 0, .partitions = n}));
+           }},
+      1);
   std::vector<std::string> calls;
   for (const ir::Op& op : p.main.ops())
     if (ir::is_collective(op)) calls.push_back(op.type());
@@ -280,17 +276,15 @@ TEST(TensorParallel, RefusesWhatCannotBeDivided) {
           {.mp = 2, .net = linear({.rows = 12, .columns = 16, .axis = 2, .partitions = 2})});
   refused({"its width must be 12 or", "6"},
           {.mp = 2, .net = linear({.rows = 12, .columns = 16, .axis = 0, .partitions = 2}, true)});
-  refused({"gather_out=False by rows"}, {.mp = 2,
-                                         .net = linear({.rows = 12,
-                                                        .columns = 16,
-                                                        .axis = 0,
-                                                        .partitions = 2,
-                                                        .gather_out = false})});
-  refused({"9 rows", "2 equal partitions"}, {.mp = 2, .net = [](Builder& b, int n) {
-                                               return nn::mean(nn::parallel_embedding(
-                                                   b.data("x", i64, {-1}),
-                                                   {.rows = 9, .dim = 4, .partitions = n}));
-                                             }});
+  refused({"gather_out=False by rows"},
+          {.mp = 2,
+           .net = linear(
+               {.rows = 12, .columns = 16, .axis = 0, .partitions = 2, .gather_out = false})});
+  refused({"9 rows", "2 equal partitions"},
+          {.mp = 2, .net = [](Builder& b, int n) {
+             return nn::mean(nn::parallel_embedding(b.data("x", i64, {-1}),
+                                                    {.rows = 9, .dim = 4, .partitions = n}));
+           }});
 }
 
 TEST(TensorParallel, RefusesAnotherDegree) {
@@ -303,17 +297,15 @@ TEST(TensorParallel, RefusesAnotherDegree) {
 }
 
 TEST(TensorParallel, RefusesWholeParametersOfDividedValues) {
-  refused({"'between.w_0'", "split that layer too"}, {.mp = 2, .net = [](Builder& b, int n) {
-                                        const Var h = nn::parallel_linear(
-                                            b.data("x", f32, {-1, 12}), {.rows = 12,
-                                                                         .columns = 16,
-                                                                         .axis = 1,
-                                                                         .partitions = n,
-                                                                         .gather_out = false});
-                                        return nn::mean(nn::parallel_linear(
-                                            nn::fc(h, {.size = 8, .bias = false, .name = "between"}),
-                                            {.rows = 16, .columns = 3, .partitions = n}));
-                                      }});
+  refused({"'between.w_0'", "split that layer too"},
+          {.mp = 2, .net = [](Builder& b, int n) {
+             const Var h = nn::parallel_linear(
+                 b.data("x", f32, {-1, 12}),
+                 {.rows = 12, .columns = 16, .axis = 1, .partitions = n, .gather_out = false});
+             return nn::mean(
+                 nn::parallel_linear(nn::fc(h, {.size = 8, .bias = false, .name = "between"}),
+                                     {.rows = 16, .columns = 3, .partitions = n}));
+           }});
 }
 
 TEST(TensorParallel, RefusesNormsOfParts) {
