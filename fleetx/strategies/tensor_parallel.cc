@@ -24,9 +24,11 @@
 #include <map>
 #include <set>
 
+#include "fleetx/ir/builder.h"
 #include "fleetx/ir/divided.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
+#include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
 
 namespace fleetx::strategies {
@@ -85,6 +87,7 @@ class TensorParallel final : public Strategy {
 
   void on_gradients(Programs& programs, const StrategyContext&) const override {
     ir::Rewriter rw(programs.main);
+    place_merged(programs);
     ir::Uniform same(programs.main, kModelAxis, ir::Uniform::Feeds::kSame);
     check_arg(same.diverging().empty(), "tensor_parallel: the state '",
               same.diverging().empty() ? "" : *same.diverging().begin(),
@@ -119,6 +122,19 @@ class TensorParallel final : public Strategy {
   }
 
  private:
+  // What another strategy adds up of the gradient of a part is a part too.
+  static void place_merged(Programs& programs) {
+    const ir::Program& main = programs.main;
+    const ir::Uniform same(main, kModelAxis, ir::Uniform::Feeds::kSame);
+    for (const ir::Training::Parameter& p : main.training().parameters) {
+      const ir::VarInfo& part = main.var(p.name);
+      for (const std::string& state : same.diverging())
+        if (is_divided(part) && state.starts_with(ir::grad_name(p.name) + "@") &&
+            main.var(state).type.shape == part.type.shape)
+          place_state(programs, state, part.placement);
+    }
+  }
+
   static void check_gradients(const ir::Program& main, const ir::Uniform& same) {
     for (const ir::Training::Parameter& p : main.training().parameters)
       check_arg(
