@@ -63,8 +63,19 @@ class TensorParallel final : public Strategy {
                       {"parameter_server", "servers keep whole parameters"}}};
   }
 
-  std::optional<ir::Attrs> requested(const Settings&, const Mesh& mesh) const override {
-    if (!mesh.has(kModelAxis) || mesh.size(kModelAxis) == 1) return std::nullopt;
+  // Follows from the mesh. The switch of the same name must say nothing else.
+  std::optional<ir::Attrs> requested(const Settings& s, const Mesh& mesh) const override {
+    const int ranks = mesh.has(kModelAxis) ? mesh.size(kModelAxis) : 1;
+    if (s.on("tensor_parallel")) {
+      const auto degree = s.get("tensor_parallel_configs.tensor_parallel_degree").as<int64_t>();
+      check_arg(degree == ranks, "tensor_parallel: tensor_parallel_degree is ", degree,
+                ", but the mesh of the job has mp_degree ", ranks,
+                "; set hybrid_configs.mp_degree to ", degree, ", too");
+      check_arg(s.get("tensor_parallel_configs.tensor_init_seed").as<int64_t>() == -1,
+                "tensor_parallel: tensor_init_seed is set, but first values are those of the whole "
+                "layers, which follow from the seed of the program; set that (paddle.seed)");
+    }
+    if (ranks == 1) return std::nullopt;
     return ir::Attrs{};
   }
 

@@ -1,6 +1,7 @@
 // A table of one rank; of several: tests/strategies/tensor_parallel_test.cc.
 #include <gtest/gtest.h>
 
+#include "fleetx/ir/builder.h"
 #include "fleetx/runtime/executor.h"
 #include "tests/support/alone.h"
 #include "tests/support/expect_error.h"

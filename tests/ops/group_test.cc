@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fleetx/autograd/backward.h"
+#include "fleetx/ir/builder.h"
 #include "fleetx/runtime/executor.h"
 #include "tests/support/alone.h"
 #include "tests/support/expect_error.h"
