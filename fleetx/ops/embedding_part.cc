@@ -4,7 +4,6 @@
 //   dw[ids[i] - r * V] += dout[i], in order of i, for the rows of this rank.
 // The sum of out over the ranks (group_sum) is the embedding. Ids are in [0, ranks * V).
 #include "fleetx/kernel/group.h"
-#include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/rows.h"
 #include "fleetx/ops/lib/sparse_rows.h"
 #include "fleetx/ops/lib/strided_copy.h"
@@ -15,7 +14,8 @@ namespace {
 void infer(ir::Infer& c) {
   const ir::TensorType& w = c.in("w");
   check_ids(c, "ids");
-  c.check(w.shape.rank() == 2, c.show("w"), "; must be [rows, width]");
+  c.check(w.shape.rank() == 2 && (w.dtype == f32 || w.dtype == f64), c.show("w"),
+          "; must be [rows, width] of f32 or f64");
   c.check(c.attr<int64_t>("ranks") >= 1, "ranks is ", c.attr<int64_t>("ranks"),
           "; must be at least 1");
   Shape shape = c.in("ids").shape;
@@ -37,6 +37,8 @@ void infer_grad(ir::Infer& c) {
   c.check(dout.rank() == ids.rank() + 1 && dout.back() == shape[1] &&
               dout.numel(0, ids.rank()) == ids.numel(),
           c.show("dout"), ", ", c.show("ids"), "; w has shape ", shape);
+  c.check(c.in("dout").dtype == f32 || c.in("dout").dtype == f64, c.show("dout"),
+          "; must be f32 or f64");
   c.out("dw") = {c.in("dout").dtype, shape, ir::VarKind::kDense, -1};
 }
 
@@ -108,7 +110,6 @@ class GradKernel final : public PartKernel {
 
 std::unique_ptr<kernel::Kernel> make_grad(kernel::Prepare& p) {
   if (p.in("dout").dtype == f64) return std::make_unique<GradKernel<double>>(p);
-  check_arg(p.in("dout").dtype == f32, ir::describe(p.op()), "no kernel for ", p.in("dout").dtype);
   return std::make_unique<GradKernel<float>>(p);
 }
 
@@ -143,7 +144,7 @@ FLEETX_OP(embedding_part_grad)
     .required_attr("shape", ir::AttrType::kInts)
     .infer(infer_grad)
     .cost(cost_grad)
-    .kernel(also_half<make_grad>)
+    .kernel(make_grad)
     .collective();
 
 }  // namespace

@@ -32,8 +32,7 @@ std::vector<Tensor> rows_of_two_ranks(std::vector<int64_t> ids) {
     const ir::Var made =
         b.op("embedding_part", {{"ids", b.data("ids", i64, {-1})}, {"w", b.data("w", f32, {3, 2})}},
              {{"group", "dp"}, {"ranks", 2}});
-    Tensor which(i64, {static_cast<int64_t>(ids.size())});
-    std::copy(ids.begin(), ids.end(), which.data<int64_t>());
+    const Tensor which = Tensor::of(Shape{static_cast<int64_t>(ids.size())}, ids);
     runtime::Scope scope;
     out[static_cast<size_t>(rank)] =
         runtime::Executor({.plan = {.groups = groups}})
