@@ -7,8 +7,8 @@
 
 namespace fleetx::ir {
 
-Uniform::Uniform(const Program& program, std::string_view group)
-    : p_(program), axes_(Mesh::axes_of(group)) {
+Uniform::Uniform(const Program& program, std::string_view group, Feeds feeds)
+    : p_(program), axes_(Mesh::axes_of(group)), feeds_(feeds) {
   // State that one step makes different begins the next step different, so that more may follow.
   for (size_t before = SIZE_MAX; before != diverging_.size();) {
     before = diverging_.size();
@@ -19,7 +19,8 @@ Uniform::Uniform(const Program& program, std::string_view group)
 void Uniform::walk(const Visit& visit) {
   uniform_.clear();
   for (const VarInfo* v : p_.vars())
-    if (v->persistable && is_uniform_at_start(*v)) uniform_.insert(v->name);
+    if ((v->persistable && is_uniform_at_start(*v)) || (v->is_data && feeds_ == Feeds::kSame))
+      uniform_.insert(v->name);
   for (const Op& op : p_.ops()) {
     visit(op, uniform_);
     run(op);

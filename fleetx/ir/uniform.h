@@ -8,6 +8,7 @@
 // another that does not come.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -19,8 +20,10 @@ namespace fleetx::ir {
 
 class Uniform {
  public:
+  // Ranks of a group that divide layers work on one batch: all of them are fed the same.
+  enum class Feeds : uint8_t { kOwn, kSame };
   // `group` is an axis, or several joined by '+' (see base/mesh.h).
-  Uniform(const Program& program, std::string_view group);
+  Uniform(const Program& program, std::string_view group, Feeds feeds = Feeds::kOwn);
 
   // At the end of a step.
   bool holds(std::string_view var) const { return uniform_.contains(var); }
@@ -38,6 +41,7 @@ class Uniform {
 
   const Program& p_;
   std::vector<std::string> axes_;
+  Feeds feeds_;
   std::set<std::string, std::less<>> uniform_, diverging_;
 };
 

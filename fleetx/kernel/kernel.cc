@@ -1,6 +1,7 @@
 #include "fleetx/kernel/kernel.h"
 
 #include "fleetx/base/names.h"
+#include "fleetx/ir/divided.h"
 #include "fleetx/kernel/group.h"
 
 namespace fleetx::kernel {
@@ -121,11 +122,13 @@ Slot Prepare::bucket(std::string_view slot, const Group& group, size_t tail) {
 RandomStream Prepare::random_stream() const {
   const auto own = op_.attrs.find("seed");
   const int64_t given = own == op_.attrs.end() ? 0 : own->second.as<int64_t>();
-  // A recomputed op draws what the original drew.
+  // A recomputed op draws what the original drew, and the whole of a divided parameter is what one
+  // rank alone would draw for it.
   const std::string& output = op_.outputs.front().front();
   const std::string_view name =
       std::string_view(output).substr(0, output.find(ir::kRecomputeSuffix));
-  return {given != 0 ? static_cast<uint64_t>(given) : setting_.seed, stable_hash(name)};
+  return {given != 0 ? static_cast<uint64_t>(given) : setting_.seed,
+          stable_hash(name.substr(0, name.find(ir::kWholeSuffix)))};
 }
 
 }  // namespace fleetx::kernel

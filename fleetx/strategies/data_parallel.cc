@@ -78,8 +78,9 @@ class DataParallel final : public Strategy {
   std::string_view name() const override { return "data_parallel"; }
   Traits traits() const override {
     return {.acts = {{Phase::kGradients,
-                      {"recompute", "amp", "gradient_merge", "dgc", "fp16_allreduce", "sharding"}},
-                     {Phase::kUpdates, {"dgc", "sharding"}}},
+                      {"recompute", "amp", "gradient_merge", "dgc", "fp16_allreduce", "sharding",
+                       "tensor_parallel"}},
+                     {Phase::kUpdates, {"dgc", "sharding", "tensor_parallel"}}},
             .groups = {kDataAxis}};
   }
   ir::Attrs options() const override {
@@ -144,7 +145,11 @@ class DataParallel final : public Strategy {
       rw.append(sum);
     }
     for (Position op = rw.begin(); op != rw.end(); ++op)
-      if (op->def->draws_per_sample) rw.set_attr(op, "axes", ir::Strings{kDataAxis});
+      if (op->def->draws_per_sample) {
+        ir::Strings axes = op->attr<ir::Strings>("axes");
+        axes.insert(axes.begin(), kDataAxis);
+        rw.set_attr(op, "axes", axes);
+      }
     weigh_loss(rw, programs.startup);
     // Whole numbers count something, and counts of all workers add up.
     const ir::Uniform uniform(main, kDataAxis);

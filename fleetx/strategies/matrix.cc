@@ -13,6 +13,8 @@ namespace {
 constexpr std::string_view kAlways = "data_parallel";
 // Of jobs with servers, which have no data_parallel.
 constexpr std::string_view kServers = "parameter_server";
+// Follows from layers that the user has split.
+constexpr std::string_view kSplit = "tensor_parallel";
 
 // The cells of a row, up to the strategy itself, and the reasons so far.
 std::vector<std::string> row_of(const std::vector<std::string>& names, size_t row,
@@ -30,7 +32,9 @@ std::vector<std::string> row_of(const std::vector<std::string>& names, size_t ro
 
 std::vector<std::string> combinable_strategies() {
   std::vector<std::string> names = strategy_names();
-  std::erase_if(names, [](const auto& name) { return name == kAlways || name == kServers; });
+  std::erase_if(names, [](const auto& name) {
+    return name == kAlways || name == kServers || name == kSplit;
+  });
   return names;
 }
 

@@ -4,6 +4,7 @@
 #include "bindings/builder.h"
 #include "bindings/convert.h"
 #include "fleetx/nn/nn.h"
+#include "fleetx/nn/parallel.h"
 
 namespace fleetx::python {
 namespace {
@@ -63,6 +64,30 @@ ir::Var fc(const ir::Var& x, const Options& from, const std::string& name) {
   from.read("bias_attr", o.bias_attr);
   o.name = name;
   return nn::fc(x, o);
+}
+
+ir::Var parallel_linear(const ir::Var& x, const Options& from, const std::string& name) {
+  nn::ParallelLinearOptions o;
+  from.read("rows", o.rows);
+  from.read("columns", o.columns);
+  from.read("axis", o.axis);
+  from.read("partitions", o.partitions);
+  from.read("gather_out", o.gather_out);
+  from.read("bias", o.bias);
+  from.read("weight_attr", o.weight_attr);
+  from.read("bias_attr", o.bias_attr);
+  o.name = name;
+  return nn::parallel_linear(x, o);
+}
+
+ir::Var parallel_embedding(const ir::Var& ids, const Options& from, const std::string& name) {
+  nn::ParallelEmbeddingOptions o;
+  from.read("rows", o.rows);
+  from.read("dim", o.dim);
+  from.read("partitions", o.partitions);
+  from.read("weight_attr", o.weight_attr);
+  o.name = name;
+  return nn::parallel_embedding(ids, o);
 }
 
 template <class O>
@@ -189,6 +214,8 @@ std::string random(PyBuilder& b, const std::string& kind, std::vector<int64_t> s
 
 void bind_nn(py::module_& m) {
   m.def("fc", layer(fc));
+  m.def("parallel_linear", layer(parallel_linear));
+  m.def("parallel_embedding", layer(parallel_embedding));
   m.def("conv2d", layer(conv2d));
   m.def("conv2d_transpose", layer(conv2d_transpose));
   m.def("batch_norm", layer(batch_norm));

@@ -56,6 +56,23 @@ TEST(Uniform, IsAskedForOneGroup) {
   EXPECT_TRUE(both.holds("z"));
 }
 
+TEST(Uniform, RanksMayBeFedTheSame) {
+  const Program p = parse_text(R"(program
+data x : f32[4]
+param w : f32[4] sharded(mp, 0)
+var y : f32[4]
+var z : f32[4]
+
+forward:
+y = scale(x)
+z = elementwise_mul(x, w)
+)");
+  const Uniform mp(p, "mp", Uniform::Feeds::kSame);
+  EXPECT_TRUE(mp.holds("y"));
+  EXPECT_FALSE(mp.holds("z"));
+  EXPECT_FALSE(Uniform(p, "mp").holds("y"));
+}
+
 TEST(Uniform, DivergenceOfOneStepReachesTheNext) {
   // `second` is written before `first` becomes different: it differs from the second step on.
   const Program p = parse_text(R"(program

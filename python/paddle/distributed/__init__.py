@@ -7,6 +7,7 @@ from paddle._native import native
 from paddle.distributed import fleet  # noqa: F401
 from paddle.distributed.fleet import api as _api
 from paddle.distributed.entry_attr import CountFilterEntry, ProbabilityEntry, ShowClickEntry  # noqa: F401
+from paddle.distributed.parallel_layers import split  # noqa: F401
 from paddle.distributed.fleet.dataset import InMemoryDataset, QueueDataset  # noqa: F401
 from paddle.utils import unique_name
 
@@ -124,7 +125,7 @@ def wait(tensor, group=None, use_calc_stream=True):
 
 __getattr__ = _refuse.getter(__name__, {
     "spawn": "fleetrun", "new_group": "all workers", "get_group": "all workers", "alltoall": "all_gather",
-    "scatter": "broadcast", "send": "broadcast", "recv": "broadcast", "split": "paddle.split",
+    "scatter": "broadcast", "send": "broadcast", "recv": "broadcast",
     "gloo_init_parallel_env": "init_parallel_env", "gloo_barrier": "barrier", "gloo_release": "nothing",
     "parallel_with_gloo": "init_parallel_env", "cloud_utils": "fleetrun", "utils": "nothing",
     "elastic": "fleetrun --max_restart"}, lazy={"launch": "paddle.distributed.launch"})

@@ -10,11 +10,13 @@ from paddle._graph import emit as emit
 from paddle.distributed import entry_attr as entry_attr
 from paddle.distributed import fleet as fleet
 from paddle.distributed import launch as launch
+from paddle.distributed import parallel_layers as parallel_layers
 from paddle.distributed.entry_attr import CountFilterEntry as CountFilterEntry
 from paddle.distributed.entry_attr import ProbabilityEntry as ProbabilityEntry
 from paddle.distributed.entry_attr import ShowClickEntry as ShowClickEntry
 from paddle.distributed.fleet.dataset import InMemoryDataset as InMemoryDataset
 from paddle.distributed.fleet.dataset import QueueDataset as QueueDataset
+from paddle.distributed.parallel_layers import split as split
 from paddle.utils import unique_name as unique_name
 
 class ParallelEnv:

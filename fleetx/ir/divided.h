@@ -1,0 +1,13 @@
+// Names of layers that the ranks of an axis divide (see nn/parallel.h).
+#pragma once
+
+#include <string_view>
+
+namespace fleetx::ir {
+
+// The axis of the mesh along which ranks divide layers, and the name of their group.
+inline constexpr const char* kModelAxis = "mp";
+// Of the whole first value of a parameter, of which startup keeps a part.
+inline constexpr std::string_view kWholeSuffix = "@WHOLE";
+
+}  // namespace fleetx::ir

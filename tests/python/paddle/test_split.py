@@ -1,0 +1,98 @@
+"""paddle.distributed.split: real workers that divide layers, saved and resumed with other degrees."""
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import documents
+import paddle
+from paddle.distributed import fleet
+
+TRAIN = '''
+import sys
+import numpy as np
+import paddle
+from paddle import fluid, static
+from paddle.distributed import fleet, split
+
+mp, folder, first, last = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+paddle.enable_static()
+paddle.seed(3)
+strategy = fleet.DistributedStrategy()
+fleet.init(is_collective=True)
+rank, size = fleet.worker_index(), fleet.worker_num()
+if mp > 1:
+    strategy.hybrid_configs = {"mp_degree": mp, "dp_degree": size // mp}
+x, y = static.data("x", [None, 16], "float32"), static.data("y", [None, 1], "int64")
+words = paddle.reshape(split(y, (4, 16), "embedding", num_partitions=mp), [-1, 16])
+h = split(x + 0.1 * words, (16, 40), "linear", axis=1, num_partitions=mp, gather_out=False)
+h = split(paddle.tanh(h), (40, 24), "linear", axis=0, num_partitions=mp)
+h = split(paddle.nn.functional.relu(h), (24, 8), "linear", axis=1, num_partitions=mp, bias_attr=False)
+loss = paddle.nn.functional.cross_entropy(static.nn.fc(h, 3), y)
+clip = paddle.nn.ClipGradByGlobalNorm(1.0)
+fleet.distributed_optimizer(paddle.optimizer.Adam(0.01, grad_clip=clip), strategy).minimize(loss)
+exe = static.Executor()
+exe.run(static.default_startup_program())
+if first:
+    fluid.io.load_persistables(exe, folder, static.default_main_program())
+place, parts = rank // mp, size // mp  # workers that divide layers are fed the same
+def part_of(step):
+    rng = np.random.RandomState(step)
+    image, label = rng.randn(8, 16).astype("float32"), rng.randint(0, 3, (8, 1))
+    part = slice(place * 8 // parts, (place + 1) * 8 // parts)
+    return {"x": (image + label).astype("float32")[part], "y": label[part]}
+for step in range(first, last):
+    value, = exe.run(feed=part_of(step), fetch_list=[loss])
+    mean = fleet.util.all_reduce(float(value)) / size
+    if rank == 0:
+        print("step %d loss %.9g" % (step, mean), flush=True)
+if folder != "none":
+    fleet.save_persistables(exe, folder, static.default_main_program())
+'''
+
+
+def train(tmp_path, mp, workers, folder="none", first=0, last=6):
+    (tmp_path / "train.py").write_text(TRAIN)
+    command = ["fleetrun", f"--nproc_per_node={workers}", "train.py", str(mp), str(folder), str(first), str(last)]
+    result = documents.run(command if workers > 1 else [sys.executable] + command[2:], tmp_path)
+    assert result.code == 0, result.output
+    return [float(v) for v in re.findall(r"step \w+ loss (\S+)", result.output)]
+
+
+def test_workers_that_divide_layers_learn_what_one_does(tmp_path):
+    whole = train(tmp_path, 1, 1)
+    np.testing.assert_allclose(train(tmp_path, 2, 2), whole, rtol=1e-6)
+    np.testing.assert_allclose(train(tmp_path, 2, 4), whole, rtol=1e-6)  # beside data parallel
+
+
+def test_what_some_have_saved_others_load(tmp_path):
+    whole = train(tmp_path, 1, 1)
+    for mp, other in ((2, 1), (1, 2)):
+        folder = tmp_path / f"saved_{mp}"
+        train(tmp_path, mp, mp, folder, last=3)
+        np.testing.assert_allclose(train(tmp_path, other, other, folder, first=3), whole[3:], rtol=1e-5)
+
+
+@pytest.mark.parametrize("arguments, error", [
+    (dict(size=(12, 16), operation="conv"), "operation must be 'linear' or 'embedding', got 'conv'"),
+    (dict(size=(12, 16), operation="linear", axis=2, num_partitions=2), "axis must be 0 (rows) or 1 (columns), got 2"),
+    (dict(size=(12, 16), operation="linear", axis=1, num_partitions=3), "16 columns cannot be divided into 3"),
+    (dict(size=(12, 16), operation="linear", axis=0, num_partitions=5), "12 rows cannot be divided into 5"),
+    (dict(size=12, operation="linear"), "size must be two numbers"),
+    (dict(size=(12, 16), operation="embedding", axis=1), "an embedding is divided by rows"),
+])
+def test_what_is_refused(arguments, error):
+    paddle.enable_static()
+    with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+        x = paddle.static.data("x", [None, 12], "float32")
+        with pytest.raises(Exception, match=re.escape(error)):
+            paddle.distributed.split(x, **arguments)
+
+
+def test_partitions_and_degree_must_agree(tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN.replace('"mp_degree": mp, "dp_degree": size // mp',
+                                                     '"mp_degree": 4, "dp_degree": 1'))
+    result = documents.run(["fleetrun", "--nproc_per_node=4", "train.py", "2", "none", "0", "1"], tmp_path)
+    assert result.code != 0
+    assert "num_partitions is 2, but mp_degree is 4" in result.output
