@@ -197,6 +197,20 @@ TEST(TensorParallel, CheckpointsLoadIntoAnotherDegree) {
   }
 }
 
+// Classes are divided, too: logits are never whole.
+TEST(TensorParallel, LossOfDividedClasses) {
+  const auto net = [](Builder& b, int n) {
+    const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+    const Var h = nn::fc(x, {.size = 12, .act = "tanh"});
+    const Var logits = nn::parallel_linear(
+        h, {.rows = 12, .columns = 8, .axis = 1, .partitions = n, .gather_out = false});
+    return nn::mean(
+        nn::parallel_softmax_cross_entropy(logits, y, {.partitions = n, .ignore_index = 3}));
+  };
+  for (const int mp : {2, 4}) expect_as_one({.mp = mp, .net = net});
+  expect_as_one({.dp = 2, .mp = 2, .optimizer = "adam", .net = net});
+}
+
 // By columns, then by rows: one sum in each direction.
 TEST(TensorParallel, APairNeedsOneSum) {
   const Programs p(
