@@ -4,6 +4,7 @@
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/nn/embedding.h"
 #include "fleetx/nn/fc.h"
+#include "fleetx/nn/loss.h"
 
 namespace fleetx::nn {
 namespace {
@@ -143,6 +144,16 @@ Var parallel_embedding(const Var& ids, ParallelEmbeddingOptions o, Where where) 
   ir::Builder& b = layer.builder();
   const Var own = b.op("embedding_part", {{"ids", ids}, {"w", w}}, in_group(o.partitions));
   return b.op("group_sum", {{"x", own}}, in_group(o.partitions));
+}
+
+Var parallel_softmax_cross_entropy(const Var& logits, const Var& label,
+                                   ParallelCrossEntropyOptions o, Where where) {
+  if (o.partitions == 1)
+    return softmax_cross_entropy(logits, label, {.ignore_index = o.ignore_index}, where);
+  ir::Attrs attrs = in_group(o.partitions);
+  attrs.emplace("ignore_index", o.ignore_index);
+  return call(logits, "softmax_cross_entropy_part", {{"x", logits}, {"label", label}},
+              std::move(attrs), where)["out"];
 }
 
 }  // namespace fleetx::nn

@@ -44,4 +44,15 @@ struct ParallelEmbeddingOptions {
 // ids [...] -> [..., dim].
 Var parallel_embedding(const Var& ids, ParallelEmbeddingOptions o, Where where = Where::current());
 
+struct ParallelCrossEntropyOptions {
+  int64_t partitions = 1;
+  int64_t ignore_index = -100;  // labels of this value cost nothing
+};
+
+// softmax_cross_entropy of logits whose classes are divided, as a layer by columns without
+// gather_out makes them: [..., classes / partitions]; label i64 [..., 1] of all classes. The loss
+// is the same on all ranks.
+Var parallel_softmax_cross_entropy(const Var& logits, const Var& label,
+                                   ParallelCrossEntropyOptions o, Where where = Where::current());
+
 }  // namespace fleetx::nn

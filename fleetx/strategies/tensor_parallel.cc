@@ -52,15 +52,16 @@ class TensorParallel final : public Strategy {
  public:
   std::string_view name() const override { return "tensor_parallel"; }
   Traits traits() const override {
-    return {
-        .acts = {{Phase::kGradients, {"recompute", "gradient_merge"}}, {Phase::kUpdates}},
-        .groups = {kModelAxis},
-        .conflicts = {{"amp", "ranks would skip steps by overflows of their own parts"},
-                      {"lars", "it needs the norms of whole parameters"},
-                      {"lamb", "it needs the norms of whole parameters"},
-                      {"dgc", "ranks would choose other elements of gradients that are the same"},
-                      {"adaptive_localsgd", "ranks would choose different numbers of steps"},
-                      {"parameter_server", "servers keep whole parameters"}}};
+    return {.acts = {{Phase::kGradients, {"recompute", "gradient_merge"}}, {Phase::kUpdates}},
+            .groups = {kModelAxis},
+            .conflicts = {
+                {"amp", "ranks would skip steps by overflows of their own parts"},
+                {"lars", "it needs the norms of whole parameters"},
+                {"lamb", "it needs the norms of whole parameters"},
+                {"dgc", "ranks would choose other elements of gradients that are the same"},
+                {"localsgd", "parameters of its workers are their own, and cannot be divided, too"},
+                {"adaptive_localsgd", "ranks would choose different numbers of steps"},
+                {"parameter_server", "servers keep whole parameters"}}};
   }
 
   // Follows from the mesh. The switch of the same name must say nothing else.

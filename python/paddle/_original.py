@@ -78,7 +78,7 @@ ORIGINAL = {
         new_group parallel parallel_helper parallel_with_gloo parallelize passes ps recv recv_object_list reduce_scatter
         reshard restart_process_group rpc save_group_sharded_model save_state_dict scatter scatter_object_list send
         send_object_list set_mesh shard_dataloader shard_layer shard_op shard_optimizer shard_scaler shard_tensor
-        shard_weight sharding shutdown_process_group spawn split stream to_distributed to_static unshard_dtensor""".split(),
+        shard_weight sharding shutdown_process_group spawn stream to_distributed to_static unshard_dtensor""".split(),
     "paddle.distributed.fleet": """
         BoxPSDataset CommunicateTopology FileInstantDataset Fleet HybridCommunicateGroup all_reduce auto
         distributed_scaler elastic get_fl_client get_hybrid_communicate_group init_coordinator is_coordinator

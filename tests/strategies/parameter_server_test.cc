@@ -239,7 +239,7 @@ struct Job {
   int steps = 20;
   int64_t batch = 24;
   bool tells_ahead = false;  // the rows of the next batch
-  bool declared = false;  // the table is one of sparse_embedding
+  bool declared = false;     // the table is one of sparse_embedding
 };
 
 struct Learned {

@@ -1,7 +1,8 @@
 // Layers that ranks divide: several ranks compute what one computes with the whole layers.
 #include <gtest/gtest.h>
 
-#include "fleetx/ir/text.h"
+#include "fleetx/fleet/distributed_optimizer.h"
+#include "fleetx/ir/rewriter.h"
 #include "fleetx/nn/nn.h"
 #include "fleetx/nn/parallel.h"
 #include "fleetx/train/checkpoint.h"
@@ -197,6 +198,40 @@ TEST(TensorParallel, CheckpointsLoadIntoAnotherDegree) {
   }
 }
 
+// The second forward part sends what the first did.
+TEST(TensorParallel, BesideRecompute) {
+  const auto net = [](Builder& b, int n) {
+    const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+    Var h = nn::fc(x, {.size = 12, .act = "tanh"});
+    for (int i = 0; i < 2; ++i) {
+      h = nn::tanh(nn::parallel_linear(
+          h, {.rows = 12, .columns = 16, .axis = 1, .partitions = n, .gather_out = false}));
+      h = b.op(
+          "assign",
+          {{"x", nn::parallel_linear(h, {.rows = 16, .columns = 12, .axis = 0, .partitions = n})}},
+          {}, {{"out", str("kept_", i)}});
+    }
+    return nn::mean(nn::softmax_cross_entropy(nn::fc(h, {.size = 5}), y));
+  };
+  const strategies::Request again{"recompute", {{"checkpoints", ir::Strings{"kept_0", "kept_1"}}}};
+  expect_as_one({.mp = 2, .more = {again}, .net = net});
+  expect_as_one({.dp = 2, .mp = 2, .optimizer = "adam", .more = {again}, .net = net});
+}
+
+// Classes are divided, too: logits are never whole.
+TEST(TensorParallel, LossOfDividedClasses) {
+  const auto net = [](Builder& b, int n) {
+    const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+    const Var h = nn::fc(x, {.size = 12, .act = "tanh"});
+    const Var logits = nn::parallel_linear(
+        h, {.rows = 12, .columns = 8, .axis = 1, .partitions = n, .gather_out = false});
+    return nn::mean(
+        nn::parallel_softmax_cross_entropy(logits, y, {.partitions = n, .ignore_index = 3}));
+  };
+  for (const int mp : {2, 4}) expect_as_one({.mp = mp, .net = net});
+  expect_as_one({.dp = 2, .mp = 2, .optimizer = "adam", .net = net});
+}
+
 // By columns, then by rows: one sum in each direction.
 TEST(TensorParallel, APairNeedsOneSum) {
   const Programs p(
@@ -294,6 +329,32 @@ TEST(TensorParallel, RefusesWholeParametersOfDividedValues) {
                  nn::parallel_linear(nn::fc(h, {.size = 8, .bias = false, .name = "between"}),
                                      {.rows = 16, .columns = 3, .partitions = n}));
            }});
+}
+
+TEST(TensorParallel, RefusesToDivideAgain) {
+  refused({"cannot be divided again"}, {.dp = 2, .mp = 2, .more = {{"sharding"}}});
+}
+
+TEST(TensorParallel, FollowsFromTheMesh) {
+  fleet::DistributedStrategy s;
+  s.hybrid_configs.mp_degree = 2;
+  const auto asked = [&](int workers) {
+    std::vector<std::string> names;
+    for (const auto& r : fleet::requests_of(s, fleet::mesh_of(s, workers, 0)))
+      names.push_back(r.name);
+    return names;
+  };
+  EXPECT_EQ(asked(2), (std::vector<std::string>{"tensor_parallel"}));
+  EXPECT_EQ(asked(4), (std::vector<std::string>{"data_parallel", "tensor_parallel"}));
+  s.tensor_parallel = true;
+  s.tensor_parallel_configs.tensor_parallel_degree = 4;
+  expect_error(Error::Kind::kInvalidArgument, {"tensor_parallel_degree is 4", "mp_degree 2"},
+               [&] { asked(2); });
+  s.tensor_parallel_configs.tensor_parallel_degree = 2;
+  EXPECT_EQ(asked(2), (std::vector<std::string>{"tensor_parallel"}));
+  s.tensor_parallel_configs.tensor_init_seed = 7;
+  expect_error(Error::Kind::kInvalidArgument, {"tensor_init_seed", "paddle.seed"},
+               [&] { asked(2); });
 }
 
 TEST(TensorParallel, RefusesNormsOfParts) {

@@ -7,7 +7,6 @@ import pytest
 
 import documents
 import paddle
-from paddle.distributed import fleet
 
 TRAIN = '''
 import sys
@@ -96,3 +95,14 @@ def test_partitions_and_degree_must_agree(tmp_path):
     result = documents.run(["fleetrun", "--nproc_per_node=4", "train.py", "2", "none", "0", "1"], tmp_path)
     assert result.code != 0
     assert "num_partitions is 2, but mp_degree is 4" in result.output
+
+
+def test_its_program_can_be_planned(tmp_path):
+    dumped = 'if rank == 0: open("main.txt", "w").write(str(static.default_main_program()))\nexe ='
+    (tmp_path / "train.py").write_text(TRAIN.replace("exe =", dumped, 1))
+    result = documents.run(["fleetrun", "--nproc_per_node=2", "train.py", "2", "none", "0", "0"], tmp_path)
+    assert result.code == 0, result.output
+    result = documents.run(["fleetx", "plan", "main.txt", "--batch", "8", "--mesh", "mp=2", "--rank", "1"], tmp_path)
+    assert result.code == 0 and "wire: group mp of 2 ranks" in result.output, result.output
+    result = documents.run(["fleetx", "plan", "main.txt", "--batch", "8", "--mesh", "mp=4"], tmp_path)
+    assert result.code != 0 and "the program is for 2 ranks, the group 'mp' has 4" in result.output
