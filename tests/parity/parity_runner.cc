@@ -52,9 +52,9 @@ ir::Var bert(ir::Builder& b, runtime::Feeds& feeds) {
   for (int64_t i = kLength / 2; i < kLength; ++i)
     mask.data<float>()[static_cast<size_t>((kBatch - 1) * kLength + i)] = -10000.0f;
   const models::BertInputs in{
-      input(b, feeds, "words", integers({kBatch, kLength}, kWords, "words")),
-      input(b, feeds, "sentences", integers({kBatch, kLength}, 2, "sentences")),
-      input(b, feeds, "mask", mask)};
+      .words = input(b, feeds, "words", integers({kBatch, kLength}, kWords, "words")),
+      .sentences = input(b, feeds, "sentences", integers({kBatch, kLength}, 2, "sentences")),
+      .mask = input(b, feeds, "mask", mask)};
   const models::BertTargets targets{
       input(b, feeds, "positions", integers({kHidden}, kBatch * kLength, "positions")),
       input(b, feeds, "hidden_words", integers({kHidden, 1}, kWords, "hidden_words")),
