@@ -24,10 +24,10 @@ struct BertOptions {
 struct BertInputs {
   Var words;      // i64 [batch, length]; the length must be known, or places be given
   Var sentences;  // i64 [batch, length]: 0 for the first sentence, 1 for the second
+  Var mask = {};  // added to the attention scores, may broadcast: [batch, 1, 1, length]; optional
   // i64 [batch, length]: where the words stand. Batches then may have any length; without, places
   // are 0, 1, ... and their rows are cut out of the table, which is cheaper.
   Var places = {};
-  Var mask = {};  // added to the attention scores, may broadcast: [batch, 1, 1, length]; optional
 };
 
 struct BertEncoder {

@@ -123,8 +123,8 @@ void bind_models(py::module_& m) {
         const models::BertPretraining net = models::bert_pretraining(
             {.words = in.at(0),
              .sentences = in.at(1),
-             .places = in.size() > 7 ? in[7] : ir::Var(),
-             .mask = in.at(2)},
+             .mask = in.at(2),
+             .places = in.size() > 7 ? in[7] : ir::Var()},
             {.positions = in.at(3), .words = in.at(4), .follows = in.at(6), .weights = in.at(5)},
             {.vocabulary = vocabulary,
              .hidden = hidden,
