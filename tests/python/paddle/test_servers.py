@@ -119,12 +119,16 @@ def test_sync_workers_learn_like_one(tmp_path):
         assert (tmp_path / "log" / "serverlog.0").read_text().count("the server has ended") == 1
 
 
+# Output that is not buffered comes word by word, and all processes write to one place.
+MPIRUN = "env -u PYTHONUNBUFFERED mpirun --allow-run-as-root --oversubscribe -np 4 python train.py"
+
+
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
 def test_mpirun_starts_a_server_for_every_worker(tmp_path):
     alone, _, _ = trained(run(tmp_path, 1, 1))
     roles = "from paddle.distributed.fleet.base.role_maker import MPISymetricRoleMaker\nfleet.init(MPISymetricRoleMaker())"
     (tmp_path / "train.py").write_text(TRAIN.replace("fleet.init()", roles))
-    result = documents.run("mpirun --allow-run-as-root --oversubscribe -np 4 python train.py", tmp_path,
+    result = documents.run(MPIRUN, tmp_path,
                            environment={"OMP_NUM_THREADS": "1"})
     assert result.code == 0 and result.output.count("the server has ended") == 2, result.output
     losses = numbers(result.output, "step 11 loss")
@@ -351,7 +355,7 @@ def test_servers_and_workers_compute_together(tmp_path, starter):
             pytest.skip("there is no mpirun")
         roles = "from paddle.distributed.fleet.base.role_maker import MPISymetricRoleMaker\nfleet.init(MPISymetricRoleMaker())"
         script = script.replace("fleet.init()", roles)
-        command = "mpirun --allow-run-as-root --oversubscribe -np 4 python train.py"
+        command = MPIRUN
     (tmp_path / "train.py").write_text(script)
     result = documents.run(command, tmp_path, environment={"OMP_NUM_THREADS": "1"})
     logs = [p.read_text() for p in sorted((tmp_path / "log").glob("*log.*"))] if starter == "fleetrun" else [result.output]
