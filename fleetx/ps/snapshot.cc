@@ -180,8 +180,8 @@ void load_sparse(TableService& tables, int server, Section section, wire::Cursor
             "' was trained by another optimizer: ", states, " states and ", scalars - day,
             " scalars, in this job ", own_states, " and ", rule_scalars);
   const std::string_view scalar_bytes = in.take(scalars * sizeof(float));
-  std::memcpy(now.data(), scalar_bytes.data(),
-              std::min(scalar_bytes.size(), now.size() * sizeof(float)));
+  std::ranges::copy(scalar_bytes.substr(0, now.size() * sizeof(float)),
+                    reinterpret_cast<char*>(now.data()));
   const size_t record = dim * (1 + states) + (has_uses ? kUseFloats : 0);
   const std::string_view ids = in.take(rows * 8), records = in.take(rows * record * sizeof(float));
   in.finish();
