@@ -12,6 +12,7 @@
 #include "fleetx/kernel/group.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/kernel/ticket.h"
+#include "fleetx/ops/lib/ranks.h"
 
 namespace fleetx::ops {
 namespace {
@@ -164,9 +165,8 @@ void infer(ir::Infer& c) {
   ir::TensorType out = c.in("x");
   c.check(out.kind == ir::VarKind::kSparseRows && out.dtype == f32, c.show("x"),
           "; expected sparse rows of f32");
-  const auto ranks = c.attr<int64_t>("ranks");
-  c.check(ranks >= 1, "ranks is ", ranks, "; must be at least 1");
-  out.rows = out.rows < 0 ? -1 : out.rows * ranks;
+  check_ranks(c);
+  out.rows = out.rows < 0 ? -1 : out.rows * c.attr<int64_t>("ranks");
   c.out("out") = out;
 }
 

@@ -37,6 +37,8 @@
 
 #include <array>
 
+#include "fleetx/ops/lib/ranks.h"
+
 namespace fleetx::ops {
 namespace {
 
@@ -73,9 +75,7 @@ void check_attrs(const ir::Infer& c, const Collective& of) {
   if (of.rooted)
     c.check(c.attr<int64_t>("root") >= 0, "root is ", c.attr<int64_t>("root"),
             "; must not be negative");
-  if (of.resizes)
-    c.check(c.attr<int64_t>("ranks") >= 1, "ranks is ", c.attr<int64_t>("ranks"),
-            "; must be at least 1");
+  if (of.resizes) check_ranks(c);
   if (!of.is_message) return;
   c.check(c.attr<int64_t>("peer") >= 0, "peer is ", c.attr<int64_t>("peer"),
           "; must not be negative");

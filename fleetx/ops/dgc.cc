@@ -27,6 +27,7 @@
 #include "fleetx/ops/lib/blocks.h"
 #include "fleetx/ops/lib/largest.h"
 #include "fleetx/ops/lib/optimizer.h"
+#include "fleetx/ops/lib/ranks.h"
 #include "fleetx/ops/lib/strided_copy.h"
 
 namespace fleetx::ops {
@@ -73,8 +74,7 @@ void infer(ir::Infer& c) {
     c.check(s >= 0 && s < 1, "sparsity has the value ", s, "; must be in [0, 1)");
   c.check(c.attr<int64_t>("rampup_step") >= 1, "rampup_step is ", c.attr<int64_t>("rampup_step"),
           "; must be at least 1");
-  c.check(c.attr<int64_t>("ranks") >= 1, "ranks is ", c.attr<int64_t>("ranks"),
-          "; must be at least 1");
+  check_ranks(c);
 }
 
 // With the last sparsity of the list, with which most steps run.
@@ -94,7 +94,7 @@ ir::Cost cost(const ir::Infer& c) {
 class Dgc final : public kernel::Kernel {
  public:
   explicit Dgc(kernel::Prepare& p)
-      : group_(p.group(p.attr<std::string>("group"))),
+      : group_(group_of_ranks(p)),
         ranks_(p.attr<int64_t>("ranks")),
         mu_(static_cast<float>(p.attr<double>("mu"))),
         nesterov_(p.attr<bool>("nesterov")),
@@ -102,8 +102,6 @@ class Dgc final : public kernel::Kernel {
         rampup_(p.attr<int64_t>("rampup_step")),
         step_(p.input("step")),
         sample_(p.scratch(kLargestScratch)) {
-    check_arg(group_.size() == ranks_, group_.op(), "the program is for ", ranks_,
-              " ranks, the group '", group_.name(), "' has ", group_.size());
     std::vector<int64_t> lengths;
     for (size_t i = 0; i < p.count("param"); ++i) {
       params_.emplace_back(p, i);

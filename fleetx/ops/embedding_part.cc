@@ -4,6 +4,7 @@
 //   dw[ids[i] - r * V] += dout[i], in order of i, for the rows of this rank.
 // The sum of out over the ranks (group_sum) is the embedding. Ids are in [0, ranks * V).
 #include "fleetx/kernel/group.h"
+#include "fleetx/ops/lib/ranks.h"
 #include "fleetx/ops/lib/rows.h"
 #include "fleetx/ops/lib/sparse_rows.h"
 #include "fleetx/ops/lib/strided_copy.h"
@@ -16,8 +17,7 @@ void infer(ir::Infer& c) {
   check_ids(c, "ids");
   c.check(w.shape.rank() == 2 && (w.dtype == f32 || w.dtype == f64), c.show("w"),
           "; must be [rows, width] of f32 or f64");
-  c.check(c.attr<int64_t>("ranks") >= 1, "ranks is ", c.attr<int64_t>("ranks"),
-          "; must be at least 1");
+  check_ranks(c);
   Shape shape = c.in("ids").shape;
   shape.push_back(w.shape[1]);
   c.out("out") = {w.dtype, shape, ir::VarKind::kDense, -1};
@@ -45,14 +45,10 @@ void infer_grad(ir::Infer& c) {
 class PartKernel : public kernel::Kernel {
  public:
   PartKernel(kernel::Prepare& p, const Shape& table)
-      : group_(p.group(p.attr<std::string>("group"))),
+      : group_(group_of_ranks(p)),
         ids_(p, "ids", table[0] * group_.size(), "rows in the whole table"),
         rows_(table[0]),
-        first_(rows_ * group_.rank()) {
-    check_arg(group_.size() == p.attr<int64_t>("ranks"), group_.op(), "the program is for ",
-              p.attr<int64_t>("ranks"), " ranks, the group '", group_.name(), "' has ",
-              group_.size());
-  }
+        first_(rows_ * group_.rank()) {}
 
  protected:
   // The row of this rank, -1 where it has none.

@@ -18,6 +18,7 @@
 #include "fleetx/kernel/group.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/copy_kernel.h"
+#include "fleetx/ops/lib/ranks.h"
 
 namespace fleetx::ops {
 namespace {
@@ -28,8 +29,7 @@ using comm::Call;
 
 void check_attrs(const ir::Infer& c) {
   c.check(!c.attr<std::string>("group").empty(), "group is \"\"; must name a group of ranks");
-  c.check(c.attr<int64_t>("ranks") >= 1, "ranks is ", c.attr<int64_t>("ranks"),
-          "; must be at least 1");
+  check_ranks(c);
   c.check(c.in("x").kind == ir::VarKind::kDense, c.show("x"), "; must be dense");
 }
 
@@ -86,16 +86,12 @@ void grad_concat(ir::Grad& g) {
 class GroupKernel : public kernel::Kernel {
  public:
   explicit GroupKernel(kernel::Prepare& p)
-      : group_(p.group(p.attr<std::string>("group"))),
+      : group_(group_of_ranks(p)),
         x_(p.input("x")),
         out_(p.output("out")),
         dtype_(p.in("x").dtype),
         elements_(p.in("x").numel()),
-        bytes_(static_cast<size_t>(elements_) * size_of(dtype_)) {
-    check_arg(group_.size() == p.attr<int64_t>("ranks"), group_.op(), "the program is for ",
-              p.attr<int64_t>("ranks"), " ranks, the group '", group_.name(), "' has ",
-              group_.size());
-  }
+        bytes_(static_cast<size_t>(elements_) * size_of(dtype_)) {}
   void bind(const comm::Groups& groups) override { group_.bind(groups); }
   std::string_view implementation() const override { return group_.backend(); }
 

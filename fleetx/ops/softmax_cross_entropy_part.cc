@@ -10,6 +10,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/group.h"
 #include "fleetx/kernel/op.h"
+#include "fleetx/ops/lib/ranks.h"
 #include "fleetx/ops/lib/rows.h"
 
 namespace fleetx::ops {
@@ -24,8 +25,7 @@ void check_label(const ir::Infer& c, std::string_view classes) {
   c.check(x.dtype == f32 && x.shape.rank() >= 2, c.show(classes), "; must be f32 [..., classes]");
   c.check(label.shape.rank() == x.shape.rank() && label.shape.back() == 1, c.show("label"), ", ",
           c.show(classes), "; there must be one label per position, [..., 1]");
-  c.check(c.attr<int64_t>("ranks") >= 1, "ranks is ", c.attr<int64_t>("ranks"),
-          "; must be at least 1");
+  check_ranks(c);
 }
 
 void infer(ir::Infer& c) {
@@ -58,16 +58,12 @@ ir::Cost cost(const ir::Infer& c) {
 class PartKernel : public kernel::Kernel {
  public:
   PartKernel(kernel::Prepare& p, std::string_view classes)
-      : group_(p.group(p.attr<std::string>("group"))),
+      : group_(group_of_ranks(p)),
         classes_(p.in(classes).shape.back()),
         first_(classes_ * group_.rank()),
         all_(classes_ * group_.size()),
         labels_(p, "label", all_, "classes"),
-        ignored_(p.attr<int64_t>("ignore_index")) {
-    check_arg(group_.size() == p.attr<int64_t>("ranks"), group_.op(), "the program is for ",
-              p.attr<int64_t>("ranks"), " ranks, the group '", group_.name(), "' has ",
-              group_.size());
-  }
+        ignored_(p.attr<int64_t>("ignore_index")) {}
   void bind(const comm::Groups& groups) override { group_.bind(groups); }
   std::string_view implementation() const override { return group_.backend(); }
 

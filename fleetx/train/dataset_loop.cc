@@ -65,16 +65,19 @@ int64_t DatasetLoop::run(runtime::Executor& executor, const ir::Program& program
   };
   int64_t number = 0;
   std::optional<runtime::Feeds> next = next_feeds();
+  std::exception_ptr error;  // of the next batch: the one before it counts first
+  const auto read_next = [&] {
+    next.reset();
+    try {
+      next = next_feeds();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  };
   for (; next; ++number) {
     check_interrupt();
     const runtime::Feeds feeds = std::move(*next);
-    next.reset();
-    std::exception_ptr error;  // of the next batch: this one counts first
-    if (expected.any()) try {
-        next = next_feeds();
-      } catch (...) {
-        error = std::current_exception();
-      }
+    if (expected.any()) read_next();
     // All are planned in every batch, so that there is one plan per batch size.
     runtime::Plan& plan = executor.plan(program, scope, feeds, fetch);
     executor.run(plan);
@@ -84,8 +87,8 @@ int64_t DatasetLoop::run(runtime::Executor& executor, const ir::Program& program
       show(number, values);
     }
     if (handler && steady_clock::now() >= due) due = handler();
+    if (!expected.any()) read_next();
     if (error) std::rethrow_exception(error);
-    if (!expected.any()) next = next_feeds();
   }
   return number;
 }

@@ -128,8 +128,7 @@ def test_mpirun_starts_a_server_for_every_worker(tmp_path):
     alone, _, _ = trained(run(tmp_path, 1, 1))
     roles = "from paddle.distributed.fleet.base.role_maker import MPISymetricRoleMaker\nfleet.init(MPISymetricRoleMaker())"
     (tmp_path / "train.py").write_text(TRAIN.replace("fleet.init()", roles))
-    result = documents.run(MPIRUN, tmp_path,
-                           environment={"OMP_NUM_THREADS": "1"})
+    result = documents.run(MPIRUN, tmp_path, environment={"OMP_NUM_THREADS": "1"})
     assert result.code == 0 and result.output.count("the server has ended") == 2, result.output
     losses = numbers(result.output, "step 11 loss")
     assert losses == pytest.approx([alone[-1]] * 2, rel=1e-5), result.output
