@@ -92,6 +92,7 @@ class Backward {
     // Errors and texts of backward ops point at the line of the forward op.
     const auto loc = b_.at(op.loc);
     const auto layer = b_.in_layer(op.name);
+    const auto stage = b_.in_stage(op.stage);
     const auto needed = [&](const std::string& name) { return needed_.contains(name); };
     ir::Grad g(
         b_, op, [&](const std::string& name) { return needed(name) ? total(name) : Var(); },

@@ -67,6 +67,7 @@ class Recompute {
     copy.loc = original.loc;
     copy.role = ir::Role::kBackward;
     copy.guard = original.guard;
+    copy.stage = original.stage;
     copy.attrs = original.attrs;
     for (size_t s = 0; s < original.inputs.size(); ++s) {
       Names names = original.inputs[s];

@@ -151,6 +151,7 @@ Results Builder::op(std::string_view type, const std::vector<Arg>& args, Attrs a
   op.role = role_;
   op.loc = loc_;
   op.guard = guard_;
+  op.stage = stage_;
   op.name = layer_.empty() ? unique_name(op.type()) : layer_;
   const std::string where = describe(op);
 

@@ -139,31 +139,38 @@ class Builder {
       b_.loc_ = loc_;
       b_.layer_ = layer_;
       b_.guard_ = guard_;
+      b_.stage_ = stage_;
     }
 
    private:
     friend class Builder;
-    Inherited(Builder& b, Role role, Loc loc, std::string layer, std::string guard)
+    Inherited(Builder& b, Role role, Loc loc, std::string layer, std::string guard, int stage)
         : b_(b),
           role_(std::exchange(b.role_, role)),
           loc_(std::exchange(b.loc_, std::move(loc))),
           layer_(std::exchange(b.layer_, std::move(layer))),
-          guard_(std::exchange(b.guard_, std::move(guard))) {}
+          guard_(std::exchange(b.guard_, std::move(guard))),
+          stage_(std::exchange(b.stage_, stage)) {}
     Builder& b_;
     Role role_;
     Loc loc_;
     std::string layer_, guard_;
+    int stage_;
   };
   [[nodiscard]] Inherited at(Loc loc) {
-    return {*this, role_, loc_.known() ? loc_ : std::move(loc), layer_, guard_};
+    return {*this, role_, loc_.known() ? loc_ : std::move(loc), layer_, guard_, stage_};
   }
-  [[nodiscard]] Inherited in_role(Role role) { return {*this, role, loc_, layer_, guard_}; }
+  [[nodiscard]] Inherited in_role(Role role) { return {*this, role, loc_, layer_, guard_, stage_}; }
   [[nodiscard]] Inherited in_layer(std::string layer) {
-    return {*this, role_, loc_, std::move(layer), guard_};
+    return {*this, role_, loc_, std::move(layer), guard_, stage_};
   }
   // The ops run only in steps in which `guard`, bool[1], is true; a Var of nothing: in every step.
   [[nodiscard]] Inherited under(const Var& guard) {
-    return {*this, role_, loc_, layer_, guard.defined() ? guard.name() : ""};
+    return {*this, role_, loc_, layer_, guard.defined() ? guard.name() : "", stage_};
+  }
+  // The ops belong to this stage of a pipeline; -1: to the one that follows from what they read.
+  [[nodiscard]] Inherited in_stage(int stage) {
+    return {*this, role_, loc_, layer_, guard_, stage};
   }
 
  private:
@@ -175,6 +182,7 @@ class Builder {
   Role role_ = Role::kForward;
   Loc loc_;
   std::string layer_, guard_;
+  int stage_ = -1;
   std::map<std::string, int> counters_;
 };
 

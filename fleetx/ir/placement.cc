@@ -8,7 +8,8 @@
 namespace fleetx::ir {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKinds{"replicated", "per_rank", "sharded", "transient"};
+constexpr std::array<std::string_view, 5> kKinds{"replicated", "per_rank", "sharded", "transient",
+                                                 "owned"};
 constexpr std::array<std::string_view, 3> kResizes{"average", "sum", "reset"};
 
 template <class Enum, size_t n>
@@ -35,6 +36,7 @@ std::ostream& operator<<(std::ostream& out, const Placement& p) {
   out << name_of(p.kind);
   if (p.is_per_rank()) out << '(' << p.axis << ", " << name_of(p.resize) << ')';
   if (p.is_sharded()) out << '(' << p.axis << ", " << p.dim << ')';
+  if (p.is_owned()) out << '(' << p.axis << ", " << p.owner << ')';
   return out;
 }
 

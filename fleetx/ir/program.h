@@ -79,6 +79,7 @@ struct Op {
   Role role = Role::kForward;
   // A bool[1] variable; in a step in which it is false the op does not run. "": it always runs.
   std::string guard;
+  int stage = -1;  // of a pipeline, that computes it; -1: nobody has said
   Loc loc;
 
   const std::string& type() const { return def->type; }

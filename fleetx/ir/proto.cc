@@ -70,19 +70,22 @@ void write_var(const VarInfo& info, pb::Var& out) {
     placement.set_axis(info.placement.axis);
     placement.set_dim(static_cast<uint32_t>(info.placement.dim));
     placement.set_resize(static_cast<uint32_t>(info.placement.resize));
+    placement.set_owner(static_cast<uint32_t>(info.placement.owner));
   }
   write_attrs(info.attrs, *out.mutable_attrs());
 }
 
 Placement read_placement(const pb::Var& in, std::string_view source) {
   const pb::Var::Placement& p = in.placement();
-  check_file(p.kind() <= static_cast<uint32_t>(Placement::Kind::kTransient) &&
-                 p.resize() <= static_cast<uint32_t>(Placement::Resize::kReset) && p.dim() < 1000,
+  check_file(p.kind() <= static_cast<uint32_t>(Placement::Kind::kOwned) &&
+                 p.resize() <= static_cast<uint32_t>(Placement::Resize::kReset) && p.dim() < 1000 &&
+                 p.owner() < (1U << 24),
              source, ": variable '", in.name(), "' has an unknown placement");
   return {.kind = static_cast<Placement::Kind>(p.kind()),
           .axis = p.axis(),
           .dim = static_cast<int>(p.dim()),
-          .resize = static_cast<Placement::Resize>(p.resize())};
+          .resize = static_cast<Placement::Resize>(p.resize()),
+          .owner = static_cast<int>(p.owner())};
 }
 
 VarInfo read_var(const pb::Var& in, std::string_view source) {
@@ -138,6 +141,7 @@ void write_op(const Op& op, pb::Op& out) {
   out.set_file(op.loc.file);
   out.set_line(op.loc.line);
   out.set_guard(op.guard);
+  if (op.stage >= 0) out.set_stage(op.stage);
 }
 
 void read_op(const pb::Op& in, Rewriter& rw, std::string_view source) {
@@ -153,6 +157,9 @@ void read_op(const pb::Op& in, Rewriter& rw, std::string_view source) {
   op.role = static_cast<Role>(in.role());
   op.loc = {in.file(), in.line()};
   op.guard = in.guard();
+  check_file(!in.has_stage() || in.stage() >= 0, source, ": op '", in.type(), "' is in stage ",
+             in.stage());
+  if (in.has_stage()) op.stage = in.stage();
   rw.append_unchecked(op);
 }
 

@@ -13,6 +13,7 @@ Op Rewriter::make(const NewOp& n) const {
   op.name = n.name;
   op.loc = n.loc;
   op.guard = n.guard;
+  op.stage = n.stage;
   for (const auto& [slot, names] : n.inputs)
     op.inputs[static_cast<size_t>(op.def->input_index(slot))] = names;
   for (const auto& [slot, names] : n.outputs)
@@ -76,6 +77,11 @@ void Rewriter::set_outputs(Position op, std::string_view slot, Names names) {
 
 void Rewriter::set_guard(Position op, std::string guard) {
   op->guard = std::move(guard);
+  ++p_.version_;
+}
+
+void Rewriter::set_stage(Position op, int stage) {
+  op->stage = stage;
   ++p_.version_;
 }
 

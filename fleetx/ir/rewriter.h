@@ -24,6 +24,7 @@ class Rewriter {
     std::string name = "";
     std::string guard = "";
     Loc loc = {};
+    int stage = -1;
   };
 
   explicit Rewriter(Program& program) : p_(program) {}
@@ -45,6 +46,7 @@ class Rewriter {
   void set_inputs(Position op, std::string_view slot, Names names);
   void set_outputs(Position op, std::string_view slot, Names names);
   void set_guard(Position op, std::string guard);  // "": the op always runs
+  void set_stage(Position op, int stage);
   void rename_inputs(Position op, std::string_view from, std::string_view to);
   // In all ops from `first` on. A gradient that an update is to read is replaced there too.
   void replace_later_uses(Position first, std::string_view from, std::string_view to);

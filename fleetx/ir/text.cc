@@ -69,6 +69,7 @@ void write_op(std::ostream& out, const Op& op) {
   write_slots(out, op.inputs, op.def->inputs);
   out << ')';
   write_attrs(out, op.attrs, op.def, op.name);
+  if (op.stage >= 0) out << " on " << op.stage;
   if (!op.guard.empty()) {
     out << " if ";
     write_name(out, op.guard);
@@ -79,14 +80,14 @@ void write_op(std::ostream& out, const Op& op) {
 void write_placement(std::ostream& out, const Placement& p) {
   if (p.is_replicated()) return;
   out << ' ' << name_of(p.kind);
-  if (!p.is_per_rank() && !p.is_sharded()) return;
+  if (p.is_transient()) return;
   out << '(';
   write_name(out, p.axis);
   out << ", ";
   if (p.is_per_rank())
     out << name_of(p.resize);
   else
-    out << p.dim;
+    out << (p.is_owned() ? p.owner : p.dim);
   out << ')';
 }
 
@@ -355,9 +356,10 @@ class Parser {
       const auto kind = placement_kind_from_name(flag);
       check(
           kind.has_value(), "unknown word '", flag, "' after the type; known: stop_gradient, ",
-          "is_distributed, per_rank(axis, average|sum|reset), sharded(axis, dimension), transient");
+          "is_distributed, per_rank(axis, average|sum|reset), sharded(axis, dimension), ",
+          "owned(axis, rank), transient");
       v.placement.kind = *kind;
-      if (v.placement.is_per_rank() || v.placement.is_sharded()) parse_axis(v.placement);
+      if (!v.placement.is_replicated() && !v.placement.is_transient()) parse_axis(v.placement);
     }
   }
   void parse_axis(Placement& placement) {
@@ -370,10 +372,11 @@ class Parser {
       check(resize.has_value(), "'", detail, "' is not average, sum or reset");
       placement.resize = *resize;
     } else {
-      const Attr dim = number(detail);
-      check(dim.type() == AttrType::kInt && dim.as<int64_t>() >= 0 && dim.as<int64_t>() < 1000, "'",
-            detail, "' is not a dimension");
-      placement.dim = dim.as<int>();
+      const int64_t most = placement.is_owned() ? 1 << 24 : 1000;
+      const Attr read = number(detail);
+      check(read.type() == AttrType::kInt && read.as<int64_t>() >= 0 && read.as<int64_t>() < most,
+            "'", detail, "' is not a ", placement.is_owned() ? "rank" : "dimension");
+      (placement.is_owned() ? placement.owner : placement.dim) = read.as<int>();
     }
     expect(')');
   }
@@ -404,6 +407,14 @@ class Parser {
     }
   }
 
+  int index(std::string_view what) {
+    const Attr number_read = number(word(" \t\r\n#"));
+    check(number_read.type() == AttrType::kInt && number_read.as<int64_t>() >= 0 &&
+              number_read.as<int64_t>() < 1000000000,
+          what, " is expected here");
+    return number_read.as<int>();
+  }
+
   void parse_op() {
     std::vector<Names> outputs;
     // "type(...)" without outputs, or "a, b = type(...)".
@@ -432,6 +443,11 @@ class Parser {
       op.attrs.erase(it);
     }
     skip_space();
+    if (line_.starts_with("on ")) {
+      line_.remove_prefix(3);
+      op.stage = index("a stage");
+    }
+    skip_space();
     if (line_.starts_with("if ")) {
       line_.remove_prefix(3);
       op.guard = name();
@@ -439,11 +455,7 @@ class Parser {
     if (accept('@')) {
       op.loc.file = quoted();
       expect(':');
-      const Attr line = number(word(" \t\r\n#"));
-      check(line.type() == AttrType::kInt && line.as<int64_t>() >= 0 &&
-                line.as<int64_t>() < 1000000000,
-            "a line number is expected after the file");
-      op.loc.line = line.as<int>();
+      op.loc.line = index("a line number");
     }
     finish_line();
     guarded([&] {

@@ -47,7 +47,6 @@
 
 #include "fleetx/base/mesh_part.h"
 #include "fleetx/ir/builder.h"
-#include "fleetx/ir/ownership.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
@@ -55,6 +54,7 @@
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/gradient_order.h"
 #include "fleetx/strategies/lookup_rows.h"
+#include "fleetx/strategies/owners.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
 
@@ -182,7 +182,7 @@ class DataParallel final : public Strategy {
   static bool averages(const ir::Program& main, const ir::Training::Parameter& p,
                        const StrategyContext& context) {
     const ir::VarInfo& info = main.var(p.name);
-    return is_shared(info) && !main.var(p.gradient).attrs.contains(ir::kOwnerAttr) &&
+    return is_shared(info) && !main.var(p.gradient).attrs.contains(kOwnerAttr) &&
            (context.options.at("average").as<bool>() || info.is_distributed);
   }
 

@@ -4,7 +4,6 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/ir/infer.h"
-#include "fleetx/ir/ownership.h"
 #include "fleetx/ir/rewriter.h"
 
 namespace fleetx::strategies {
@@ -34,7 +33,7 @@ void place_with_owner(Programs& programs, const std::string& state, const std::s
                       int owner) {
   for (ir::Program* program : {&programs.main, &programs.startup})
     if (program->find(state) != nullptr)
-      ir::set_owner(ir::Rewriter(*program).edit_var(state), group, owner);
+      ir::Rewriter(*program).edit_var(state).placement = ir::Placement::owned(group, owner);
 }
 
 }  // namespace fleetx::strategies

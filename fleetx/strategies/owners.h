@@ -40,6 +40,9 @@ class Owners {
   std::vector<double> loads_;
 };
 
+// Of a gradient, in its attributes: it is that of the owner alone, and not averaged any more.
+inline constexpr const char* kOwnerAttr = "owner";
+
 // A state that only rank `owner` of the group has, in both programs.
 void place_with_owner(Programs& programs, const std::string& state, const std::string& group,
                       int owner);

@@ -40,14 +40,12 @@
 
 #include "fleetx/base/log.h"
 #include "fleetx/ir/infer.h"
-#include "fleetx/ir/ownership.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/gather_parameters.h"
 #include "fleetx/strategies/gradient_order.h"
-#include "fleetx/strategies/more_groups.h"
 #include "fleetx/strategies/owners.h"
 #include "fleetx/strategies/strategy.h"
 
@@ -190,7 +188,7 @@ class ReduceToOwners {
       if (own && is_hybrid(context_)) average_copies(call.to);
       for (const std::string& gradient : call.to) {
         const std::string& parameter = parameter_of_.at(gradient);
-        rw_.edit_var(gradient).attrs.insert_or_assign(ir::kOwnerAttr, owners_.of(parameter));
+        rw_.edit_var(gradient).attrs.insert_or_assign(kOwnerAttr, owners_.of(parameter));
         rw_.set_gradient(parameter, gradient);
       }
     }
@@ -406,7 +404,7 @@ void refuse_settings(const Settings& s) {
       "have; use \"segment_broadcast_MB\"");
 }
 
-class Sharding final : public Strategy, public MoreGroups {
+class Sharding final : public Strategy {
  public:
   std::string_view name() const override { return "sharding"; }
   Traits traits() const override {

@@ -8,7 +8,6 @@
 #include "fleetx/base/names.h"
 #include "fleetx/ir/verifier.h"
 #include "fleetx/passes/dump.h"
-#include "fleetx/strategies/more_groups.h"
 
 namespace fleetx::strategies {
 namespace {
@@ -181,8 +180,8 @@ std::vector<std::string> ResolvedStrategies::groups() const {
   std::set<std::string> all;
   for (const auto& [name, call] : calls_) {
     all.insert(call.traits.groups.begin(), call.traits.groups.end());
-    if (const auto* more = dynamic_cast<const MoreGroups*>(call.strategy))
-      for (std::string& group : more->more_groups(call.context)) all.insert(std::move(group));
+    for (std::string& group : call.strategy->more_groups(call.context))
+      all.insert(std::move(group));
   }
   return {all.begin(), all.end()};
 }

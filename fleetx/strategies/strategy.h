@@ -100,6 +100,11 @@ class Strategy {
   // `main` is the program before any strategy and before backward.
   virtual void validate(const ir::Program& /*main*/, const StrategyContext& /*context*/) const {}
 
+  // Groups of ranks that follow from its options, beside those of its traits.
+  virtual std::vector<std::string> more_groups(const StrategyContext& /*context*/) const {
+    return {};
+  }
+
   // One for each phase of the traits; those of other phases are never called.
   virtual void on_forward(Programs& programs, const StrategyContext& context) const;
   virtual void on_gradients(Programs& programs, const StrategyContext& context) const;

@@ -9,7 +9,6 @@
 #include "fleetx/base/file.h"
 #include "fleetx/base/log.h"
 #include "fleetx/base/names.h"
-#include "fleetx/ir/ownership.h"
 #include "fleetx/ir/proto.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/transform.h"
@@ -70,7 +69,7 @@ const Tensor& find(const runtime::Scope& scope, const std::string& name) {
 
 Tensor whole_value(const runtime::Scope& scope, const ir::VarInfo& var,
                    const comm::Groups& groups) {
-  if (ir::owner_of(var) && !scope.has(var.name)) return to_whole(var, {}, groups);
+  if (var.placement.is_owned() && !scope.has(var.name)) return to_whole(var, {}, groups);
   const Tensor& own = find(scope, var.name);
   return var.placement.is_replicated() ? own : to_whole(var, scope.get(var.name), groups);
 }
@@ -80,7 +79,7 @@ Tensor whole_value(const runtime::Scope& scope, const ir::VarInfo& var,
 constexpr std::string_view kPerRank = "per_rank:";
 
 void add(Safetensors& file, const ir::VarInfo& var, Tensor whole) {
-  if (var.placement.is_per_rank() && !ir::owner_of(var))
+  if (var.placement.is_per_rank())
     file.metadata[str(kPerRank, var.name)] = ir::name_of(var.placement.resize);
   file.tensors[var.name] = std::move(whole);
 }

@@ -4,7 +4,6 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/half.h"
-#include "fleetx/ir/ownership.h"
 
 namespace fleetx::train {
 namespace {
@@ -95,7 +94,8 @@ Tensor share_of_sum(const ir::VarInfo& var, const Tensor& stack, const Axis& axi
 }
 
 // From the rank that has it to rank 0.
-Tensor owned_to_whole(const ir::VarInfo& var, int owner, const Tensor& own, const Axis& axis) {
+Tensor owned_to_whole(const ir::VarInfo& var, const Tensor& own, const Axis& axis) {
+  const int owner = var.placement.owner;
   if (axis.rank == owner) {
     check_arg(own.defined(), "'", var.name, "' belongs to rank ", owner, " of '",
               var.placement.axis, "' and has no value there; was the startup program run?");
@@ -114,9 +114,9 @@ Tensor owned_to_whole(const ir::VarInfo& var, int owner, const Tensor& own, cons
 
 Tensor to_whole(const ir::VarInfo& var, const Tensor& own, const comm::Groups& groups) {
   const ir::Placement& p = var.placement;
-  if (!p.is_sharded() && !p.is_per_rank()) return own;
+  if (p.is_replicated() || p.is_transient()) return own;
   const Axis axis = axis_of(var, groups);
-  if (const auto owner = ir::owner_of(var)) return owned_to_whole(var, *owner, own, axis);
+  if (p.is_owned()) return owned_to_whole(var, own, axis);
   const auto bytes = static_cast<int64_t>(own.bytes());
   if (axis.rank != 0) {
     axis.group->send(own.raw(), bytes, DType::kU8, 0);
@@ -150,8 +150,7 @@ Tensor from_whole(const ir::VarInfo& var, const Tensor& whole, std::optional<Res
               p);
     return part_of(whole, ir::shard_of(whole.shape(), p, axis.size, var.name), p.dim, axis.rank);
   }
-  if (const auto owner = ir::owner_of(var); owner && !saved)
-    return axis.rank == *owner ? whole : Tensor();
+  if (p.is_owned() && axis.rank != p.owner) return {};
   if (!saved && !p.is_per_rank()) return whole;
   // One value is that of a single rank.
   const Tensor stack = saved ? whole : Tensor::view(whole.dtype(), stacked(shape, 1), whole.raw());
@@ -159,7 +158,8 @@ Tensor from_whole(const ir::VarInfo& var, const Tensor& whole, std::optional<Res
   if (p.is_per_rank() && saved && ranks == axis.size) return part_of(stack, shape, 0, axis.rank);
   switch (p.is_per_rank() ? p.resize : *saved) {
     case Resize::kAverage: return reduced(var, stack, 1.0 / static_cast<double>(ranks));
-    case Resize::kSum: return share_of_sum(var, stack, axis);
+    case Resize::kSum:
+      return p.is_owned() ? reduced(var, stack, 1) : share_of_sum(var, stack, axis);
     case Resize::kReset: return {};
   }
   return {};

@@ -2,8 +2,8 @@
 // of ranks (see ir/placement.h):
 //   replicated   the value of rank 0
 //   sharded      the parts of all ranks of the axis, joined along the dimension that was cut
-//   per rank     the values of all ranks of the axis, one after the other in a new first dimension;
-//                where one rank owns it (see ir/ownership.h), its value
+//   per rank     the values of all ranks of the axis, one after the other in a new first dimension
+//   owned        the value of its owner
 #pragma once
 
 #include <optional>

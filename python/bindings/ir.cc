@@ -130,7 +130,7 @@ void bind_program(py::module_& m) {
                  if (op.role != ir::Role::kForward) trained.insert(names.begin(), names.end());
              Names out;
              for (const ir::VarInfo* v : p.vars())
-               if (v->placement.is_sharded() ||
+               if (v->placement.is_sharded() || v->placement.is_owned() ||
                    (v->placement.is_per_rank() &&
                     (v->placement.resize != ir::Placement::Resize::kAverage ||
                      trained.contains(v->name))))

@@ -54,6 +54,24 @@ TEST(Text, OddNamesAreQuoted) {
   EXPECT_EQ(to_text(parse_text(text)), text) << text;
 }
 
+TEST(Text, StagesAndOwnersAreKept) {
+  Program main, startup;
+  Builder b(main, startup);
+  const Var x = b.data("x", DType::kF32, {2});
+  {
+    const auto stage = b.in_stage(3);
+    (void)b.op("scale", {{"x", x}}, {{"scale", 2.0}}, {{"out", "y"}});
+  }
+  (void)b.state("m", DType::kF32, {2}, 0.0, Placement::owned("pp", 1));
+  const std::string text = to_text(main);
+  EXPECT_NE(text.find("y = scale(x) {name=\"scale_0\", scale=2.0} on 3\n"), text.npos) << text;
+  EXPECT_NE(text.find("state m : f32[2] owned(pp, 1)"), text.npos) << text;
+  EXPECT_EQ(to_text(parse_text(text)), text);
+  EXPECT_EQ(to_text(parse_proto(to_proto(main))), text);
+  EXPECT_EQ(error_of("program\ndata x : f32[2]\nvar y : f32[2]\ny = scale(x) on -1"),
+            "p.txt:4: a stage is expected here");
+}
+
 TEST(Text, ErrorsNameTheLineAndTheThing) {
   const std::string head = "program\ndata x : f32[-1,4]\n";
   EXPECT_EQ(error_of("hello"), "p.txt:1: expected 'program', got 'hello'");

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "fleetx/fleet/distributed_optimizer.h"
-#include "fleetx/ir/ownership.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/nn/nn.h"
@@ -117,8 +116,8 @@ TEST(Sharding, StageOneText) {
              R"([w2], broadcast_ticket_1 = broadcast_start([w2], @step@) {group="dp", root=1})",
              R"([w1] = broadcast_wait([w1], broadcast_ticket) {group="dp"})",
              R"([w2] = broadcast_wait([w2], broadcast_ticket_1) {group="dp", root=1})"}));
-  EXPECT_EQ(ir::owner_of(t.main.var("v1")), 0);
-  EXPECT_EQ(ir::owner_of(t.main.var("v2")), 1);
+  EXPECT_EQ(t.main.var("v1").placement, ir::Placement::owned("dp", 0));
+  EXPECT_EQ(t.main.var("v2").placement, ir::Placement::owned("dp", 1));
   EXPECT_EQ(t.startup.find("v2"), nullptr);
   const Texts other = sharded(1, {});
   EXPECT_EQ(lines_of(other.main, ir::Role::kUpdate).front(),
@@ -157,7 +156,7 @@ TEST(Sharding, StageThreeText) {
           R"(y = fc(h, w2@1, _))", "loss = mean(y)"}));
   EXPECT_EQ(lines_of(t.main, ir::Role::kUpdate),
             Lines{R"([w1], [v1] = momentum([w1], [dw1@OWN], [v1], lr, _))"});
-  EXPECT_EQ(ir::owner_of(t.main.var("w2")), 1);
+  EXPECT_EQ(t.main.var("w2").placement, ir::Placement::owned("dp", 1));
   EXPECT_EQ(t.startup.find("w2"), nullptr);
   EXPECT_EQ(
       lines_of(t.startup, ir::Role::kForward),

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "fleetx/ir/ownership.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/runtime/scope.h"
 #include "fleetx/train/checkpoint.h"
@@ -65,8 +64,7 @@ TEST(PlacedState, EachRankGetsItsPartBack) {
 TEST(PlacedState, WhatARankOwnsIsSavedLikeReplicatedState) {
   for (const int owner : {0, 2})
     run_workers(3, [&](int rank, const SharedGroups& groups) {
-      ir::VarInfo var = state("m", {2}, {});
-      ir::set_owner(var, "dp", owner);
+      const ir::VarInfo var = state("m", {2}, ir::Placement::owned("dp", owner));
       const Tensor value = Tensor::of<float>({2}, {4, 5});
       const Tensor whole = to_whole(var, rank == owner ? value : Tensor(), *groups);
       if (rank == 0) {
@@ -76,11 +74,14 @@ TEST(PlacedState, WhatARankOwnsIsSavedLikeReplicatedState) {
       EXPECT_EQ(back.defined(), rank == owner);
       // Each value of another job, of which they are the sum.
       const Tensor stack = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
-      EXPECT_EQ(from_whole(var, stack, Resize::kSum, *groups, "f").shape(), Shape({2}));
+      const Tensor sum = from_whole(var, stack, Resize::kSum, *groups, "f");
+      ASSERT_EQ(sum.defined(), rank == owner);
+      if (rank == owner) {
+        EXPECT_EQ(values(sum), (Floats{4, 6}));
+      }
     });
   // Alone, a process has all.
-  ir::VarInfo var = state("m", {1}, {});
-  ir::set_owner(var, "dp", 0);
+  const ir::VarInfo var = state("m", {1}, ir::Placement::owned("dp", 0));
   EXPECT_EQ(values(to_whole(var, Tensor::of<float>({1}, {3}), {})), Floats{3});
 }
 
