@@ -354,10 +354,9 @@ class Parser {
       v.is_distributed = true;
     } else {
       const auto kind = placement_kind_from_name(flag);
-      check(
-          kind.has_value(), "unknown word '", flag, "' after the type; known: stop_gradient, ",
-          "is_distributed, per_rank(axis, average|sum|reset), sharded(axis, dimension), ",
-          "owned(axis, rank), transient");
+      check(kind.has_value(), "unknown word '", flag, "' after the type; known: stop_gradient, ",
+            "is_distributed, per_rank(axis, average|sum|reset), sharded(axis, dimension), ",
+            "owned(axis, rank), transient");
       v.placement.kind = *kind;
       if (!v.placement.is_replicated() && !v.placement.is_transient()) parse_axis(v.placement);
     }
