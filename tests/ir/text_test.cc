@@ -65,7 +65,7 @@ TEST(Text, StagesAndOwnersAreKept) {
   (void)b.state("m", DType::kF32, {2}, 0.0, Placement::owned("pp", 1));
   const std::string text = to_text(main);
   EXPECT_NE(text.find("y = scale(x) {name=\"scale_0\", scale=2.0} on 3\n"), text.npos) << text;
-  EXPECT_NE(text.find("state m : f32[2] owned(pp, 1)"), text.npos) << text;
+  EXPECT_NE(text.find("state m : f32[2] stop_gradient owned(pp, 1)"), text.npos) << text;
   EXPECT_EQ(to_text(parse_text(text)), text);
   EXPECT_EQ(to_text(parse_proto(to_proto(main))), text);
   EXPECT_EQ(error_of("program\ndata x : f32[2]\nvar y : f32[2]\ny = scale(x) on -1"),
