@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "fleetx/data/fashion_mnist.h"
+#include "fleetx/fleet/describe_job.h"
 #include "fleetx/fleet/fleet.h"
 #include "fleetx/nn/nn.h"
 #include "fleetx/optim/optimizer.h"
@@ -84,6 +85,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const fleet::JobDescribed& end) {  // fleetrun --plan
+    return end.exit_code();
   } catch (const std::exception& e) {
     std::cerr << "lenet_fashion_mnist: " << e.what() << '\n';
     return 1;

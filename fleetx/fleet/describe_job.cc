@@ -1,7 +1,8 @@
 #include "fleetx/fleet/describe_job.h"
 
-#include <cstdlib>
 #include <iostream>
+#include <mutex>
+#include <optional>
 
 #include "fleetx/base/env.h"
 #include "fleetx/base/job_env.h"
@@ -16,6 +17,8 @@ namespace {
 struct Described {
   Mesh mesh;
   DistributedStrategy strategy;
+  std::mutex mutex{};             // of the rest
+  std::optional<int> exit_code{};  // it has been described
 };
 
 Described& described() {
@@ -26,14 +29,6 @@ Described& described() {
 predict::Machine machine() {
   const auto path = env::get("FLEETX_MACHINE");
   return path ? predict::Machine::load(*path) : predict::Machine::guess();
-}
-
-// Nothing of this process is worth an orderly end: memory, threads of Python, exit handlers of
-// scripts that wait for training.
-[[noreturn]] void end_process(int code) {
-  std::cout.flush();
-  std::cerr.flush();
-  std::_Exit(code);
 }
 
 void show(const ir::Program& program, const runtime::FeedTypes& feeds, const ir::Names& fetch) {
@@ -59,13 +54,20 @@ void on_run(const ir::Program& program, const runtime::FeedTypes& feeds, const i
               "here, so there is no such number");
     return;  // startup: values are not needed
   }
-  try {
-    show(program, feeds, fetch);
-  } catch (const Error& e) {
-    std::cerr << "fleetrun --plan: error: " << e.what() << "\n";
-    end_process(2);
+  // Threads of a training loop may come together, and a script may run on after the first stop.
+  Described& d = described();
+  const std::scoped_lock lock(d.mutex);
+  if (!d.exit_code) {
+    try {
+      show(program, feeds, fetch);
+      d.exit_code = 0;
+    } catch (const Error& e) {
+      std::cerr << "fleetrun --plan: error: " << e.what() << std::endl;
+      d.exit_code = 2;
+    }
+    std::cout.flush();
   }
-  end_process(0);
+  throw JobDescribed(*d.exit_code);
 }
 
 }  // namespace
@@ -75,7 +77,8 @@ bool is_describing() { return env::flag("FLEETX_PLAN"); }
 void describe_instead_of_running() { runtime::set_plan_hook(on_run); }
 
 void note_described(const Mesh& mesh, const DistributedStrategy& strategy) {
-  described() = {mesh, strategy};
+  described().mesh = mesh;
+  described().strategy = strategy;
 }
 
 }  // namespace fleetx::fleet

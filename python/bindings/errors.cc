@@ -3,6 +3,7 @@
 #include "bindings/bindings.h"
 #include "fleetx/base/env.h"
 #include "fleetx/base/error.h"
+#include "fleetx/fleet/describe_job.h"
 
 namespace fleetx::python {
 namespace {
@@ -54,6 +55,8 @@ void bind_errors(py::module_& m) {
       if (error) std::rethrow_exception(error);
     } catch (const Error& e) {
       PyErr_SetString(class_of(e.kind()).ptr(), e.what());
+    } catch (const fleet::JobDescribed& end) {  // as sys.exit() would
+      PyErr_SetObject(PyExc_SystemExit, py::int_(end.exit_code()).ptr());
     }
   });
 

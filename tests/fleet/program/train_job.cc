@@ -10,6 +10,7 @@
 #include <string>
 
 #include "fleetx/base/rng.h"
+#include "fleetx/fleet/describe_job.h"
 #include "fleetx/fleet/fleet.h"
 #include "fleetx/nn/nn.h"
 #include "fleetx/optim/optimizer.h"
@@ -69,6 +70,8 @@ int main(int argc, char** argv) {
   try {
     run(argc > 1 ? argv[1] : "", argc > 2 ? std::atoi(argv[2]) : -1);
     return 0;
+  } catch (const fleet::JobDescribed& end) {  // fleetrun --plan
+    return end.exit_code();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "train_job: %s\n", e.what());
     return 1;

@@ -39,6 +39,28 @@ def test_plan_starts_nothing(tmp_path, auto):
     assert "exposed comm" in result.output and "loss" not in result.output
 
 
+def test_plan_ends_a_script_that_catches_exceptions(tmp_path):
+    write(tmp_path, False)
+    script = (tmp_path / "train.py").read_text()
+    head, loop = script.split("for step in range(3):\n")
+    (tmp_path / "train.py").write_text(head + """
+import atexit
+atexit.register(print, "exit handlers are run")
+for step in range(3):
+    try:
+""" + "".join("    " + line + "\n" for line in loop.splitlines()) + """    except Exception as e:
+        print("caught", e)
+    finally:
+        print("step", step, "is left")
+print("after the loop")
+""")
+    result = documents.run("fleetrun --plan --nnodes=4 --nproc_per_node=8 train.py", tmp_path)
+    assert result.code == 0 and result.output.count("exposed comm") == 1, result.output
+    assert "step 0 is left\nexit handlers are run" in result.output, result.output
+    for text in ["caught", "after the loop", "step 1 is left", "loss"]:
+        assert text not in result.output, result.output
+
+
 def test_all_workers_take_one_choice(tmp_path):
     write(tmp_path, True)
     result = documents.run("fleetrun --nproc_per_node=2 train.py", tmp_path)
