@@ -18,13 +18,33 @@ Milliseconds to_milliseconds(double seconds) {
   return Milliseconds(static_cast<Milliseconds::rep>(seconds * 1000));
 }
 
+constexpr const char* kEarlyEnd = "ended with exit code 0 before it joined the others";
 constexpr Milliseconds kLongerThanAnyJob{std::chrono::hours(24 * 365)};
 
+// A key that was set is there within some milliseconds.
+bool is_set(comm::StoreClient& store, const std::string& key) {
+  try {
+    store.wait(key, Milliseconds(100));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Of a server or client of a store. A process may end before its last message has come.
+template <class Store>
+std::optional<int> failed_worker_of(const Store& store) {
+  const comm::Deadline deadline = comm::after(Milliseconds(200));
+  while (!store.failure() && comm::Clock::now() < deadline)
+    std::this_thread::sleep_for(Milliseconds(5));
+  const std::optional<comm::Failure> failure = store.failure();
+  // Of an early end no launcher reports a failure: the process has succeeded.
+  if (!failure || failure->rank < 0 || failure->what == kEarlyEnd) return std::nullopt;
+  return failure->rank;
+}
+
 comm::Failure early_end(int rank, const std::string& host, long pid) {
-  return {.rank = rank,
-          .host = host,
-          .pid = pid,
-          .what = "ended with exit code 0 before it joined the others"};
+  return {.rank = rank, .host = host, .pid = pid, .what = kEarlyEnd};
 }
 
 // Waits for the mode that the servers tell (job_var::kModeKey). Beforehand: after a failure the
@@ -80,6 +100,7 @@ class ServedStore final : public launch::ProcessStore {
   void abort(int rank, const std::string& host, long pid, const std::string& what) override {
     server_.abort({.rank = rank, .host = host, .pid = pid, .what = what});
   }
+  std::optional<int> failed_worker() const override { return failed_worker_of(server_); }
   void ended(int rank, const std::string& host, long pid) override {
     server_.ended(early_end(rank, host, pid));
   }
@@ -91,6 +112,7 @@ class ServedStore final : public launch::ProcessStore {
   std::optional<std::string> mode() const override {
     return listener_ ? listener_->mode() : std::nullopt;
   }
+  bool has(const std::string& key) override { return client_ && is_set(*client_, key); }
 
  private:
   const std::string secret_, job_;
@@ -111,6 +133,7 @@ class RemoteStore final : public launch::ProcessStore {
   void abort(int rank, const std::string& host, long pid, const std::string& what) override {
     client_.abort({.rank = rank, .host = host, .pid = pid, .what = what});
   }
+  std::optional<int> failed_worker() const override { return failed_worker_of(client_); }
   void ended(int rank, const std::string& host, long pid) override {
     client_.ended(early_end(rank, host, pid));
   }
@@ -118,6 +141,7 @@ class RemoteStore final : public launch::ProcessStore {
   std::optional<std::string> mode() const override {
     return listener_ ? listener_->mode() : std::nullopt;
   }
+  bool has(const std::string& key) override { return is_set(client_, key); }
 
  private:
   comm::StoreClient client_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "fleetx/base/error.h"
 #include "fleetx/base/job_env.h"
 
 namespace fleetx::launch {
@@ -38,8 +39,16 @@ inline constexpr FaultRule kFaultRules[] = {
     {"geo", JobRole::kServer, AfterDeath::kStartAgain, AfterDeath::kStopJob, true},
 };
 
-// Before these, in all modes: a server with a copy (--replicas=2) is done without, and nothing is
-// lost; unless the copy, or the server whose copy it kept, is dead, too: then the job stops.
+// Before these, in all modes: a server with a copy (--replicas=2) is started again, to become the
+// copy of who took its place, as often as --max_restart says; then it is done without. Nothing is
+// lost. But where its copy, or the server whose copy it kept, is dead or has not been given its
+// state again, the job stops.
+
+// In the store, where a server that was started again for the `restarts`-th time, and the copy that
+// it keeps, have their state again.
+inline std::string copied_key(int server, int restarts) {
+  return str("fleetrun/copied/", server, "/", restarts);
+}
 
 // Of one process, where --max_restart is not given and its rule starts it again.
 inline constexpr int kDefaultRestarts = 3;
@@ -51,9 +60,9 @@ struct Death {
   int restarts = 0;  // of this process so far
   std::optional<int> max_restart{};
   bool has_snapshot = false;   // of a server
-  bool servers_ended = false;  // one has, by itself: all workers had left it
-  bool has_copy = false;       // of a server: another one that lives has it (--replicas=2)
-  bool kept_last = false;      // of a server: it kept the copy of one that is dead
+  bool servers_ended = false;  // a server has, by itself: all workers had left it
+  bool has_copy = false;       // of a server: another one has all of it (--replicas=2)
+  bool kept_last = false;      // of a server: it kept what only another had that is dead
 };
 
 struct Reaction {

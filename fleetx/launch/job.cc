@@ -3,12 +3,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <optional>
-#include <set>
 
 #include "fleetx/base/interrupt.h"
 #include "fleetx/launch/output.h"
@@ -64,6 +65,7 @@ class Job {
   std::vector<Task> tasks() const;
   Command command_of(const Process& process, int listen_fd, int rejoin) const;
   Reaction on_death(const Task& task, int restarts, bool servers_ended);
+  bool has_all(int server) const;
   Command start_again(const Task& task, int restarts);
   std::string snapshot_of(int server) const;
   void remove_old_snapshots() const;
@@ -86,8 +88,8 @@ class Job {
   BoundPort store_port_;          // where it is fixed
   std::string secret_, store_address_;
   int restart_ = 0;
-  std::set<int> dead_servers_;  // on this machine
-  double silence_ = 4;          // seconds, of a process of a job with servers
+  std::map<int, int> server_deaths_;  // of servers on this machine: how often each has died
+  double silence_ = 4;                // seconds, of a process of a job with servers
 };
 
 Job::Job(const Options& options, const Environment& environment, const Stores& stores)
@@ -285,13 +287,21 @@ void Job::remove_old_snapshots() const {
       std::filesystem::remove(snapshot_of(process.rank), error);
 }
 
+// Whether a server, and the copy that it keeps, have all that they should: it has not died, or has
+// come back and was given it.
+bool Job::has_all(int server) const {
+  const auto died = server_deaths_.find(server);
+  if (died == server_deaths_.end()) return true;
+  return store_ && store_->has(copied_key(server, died->second));
+}
+
 Reaction Job::on_death(const Task& task, int restarts, bool servers_ended) {
   bool has_copy = false, kept_last = false;
   if (task.role == JobRole::kServer && options_.replicas == 2) {
     const auto servers = static_cast<int>(plan_.endpoints(JobRole::kServer).size());
-    has_copy = !dead_servers_.contains((task.rank + 1) % servers);
-    kept_last = dead_servers_.contains((task.rank + servers - 1) % servers);
-    dead_servers_.insert(task.rank);
+    has_copy = has_all((task.rank + 1) % servers);
+    kept_last = !has_all((task.rank + servers - 1) % servers);
+    server_deaths_[task.rank] = restarts + 1;
   }
   return react({.mode = store_ ? store_->mode() : std::nullopt,
                 .role = task.role,
@@ -299,7 +309,7 @@ Reaction Job::on_death(const Task& task, int restarts, bool servers_ended) {
                 .max_restart = options_.max_restart,
                 .has_snapshot = task.role == JobRole::kServer && options_.snapshot_interval &&
                                 std::filesystem::exists(snapshot_of(task.rank)),
-                .servers_ended = task.role == JobRole::kWorker && servers_ended,
+                .servers_ended = servers_ended,
                 .has_copy = has_copy,
                 .kept_last = kept_last});
 }
@@ -360,6 +370,14 @@ Supervision Job::supervision(bool terminal) {
       const bool worker = task.role == JobRole::kWorker;
       store_->abort(worker ? task.rank : -1, host_.name, pid, str(task.name, ": ", why));
     };
+  if (store_ && plan_.mode == Mode::kCollective)
+    how.is_consequence = [this](const Task& task) {
+      const std::optional<int> cause = store_->failed_worker();
+      if (!cause || *cause == task.rank) return false;
+      return std::ranges::none_of(plan_.processes, [&](const Process& p) {
+        return plan_.is_local(p) && p.role == JobRole::kWorker && p.rank == *cause;
+      });
+    };
   if (plan_.mode == Mode::kParameterServer && !plan_.roles_from_environment) {
     how.on_death = [this](const Task& task, int restarts, bool servers_ended) {
       return on_death(task, restarts, servers_ended);
@@ -406,7 +424,7 @@ int Job::run_attempts() {
     if (restart_ == 0) announce();
     write_endpoints();
     remove_old_snapshots();
-    dead_servers_.clear();
+    server_deaths_.clear();
     const std::vector<Task> all = tasks();
     const Outcome outcome = supervise(all, supervision(terminal), console);
     const bool failed = outcome.code != 0;

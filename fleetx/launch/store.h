@@ -21,6 +21,9 @@ class ProcessStore {
   // Publishes the failure of a process, so that no process waits for it. rank: of a worker, else
   // -1.
   virtual void abort(int rank, const std::string& host, long pid, const std::string& what) = 0;
+  // The worker whose failure was published first, and which all others end for; nullopt: none, or
+  // not a worker's.
+  virtual std::optional<int> failed_worker() const = 0;
   // A worker has ended with exit code 0: a failure if it never connected to the store.
   virtual void ended(int rank, const std::string& host, long pid) = 0;
   // From now on the store is watched for the next.
@@ -28,6 +31,8 @@ class ProcessStore {
   // How a job with servers trains (sync, async, half_async, geo), as its servers have told it under
   // job_var::kModeKey; nullopt: not yet.
   virtual std::optional<std::string> mode() const = 0;
+  // Whether a process has set the key.
+  virtual bool has(const std::string& key) = 0;
 };
 
 // Connects the launchers of several machines. All calls throw kComm when a launcher fails or

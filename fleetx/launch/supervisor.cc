@@ -27,10 +27,22 @@ using Level = log::Level;
 
 constexpr double kSoon = 1e-3;  // seconds; zero would disarm a timer
 
+// How long a failure that follows from another one waits for the report of that.
+constexpr double kCauseSeconds = 3;
+
 // How often processes that are stopped are looked for.
 constexpr double kLookSeconds = 0.25;
 
-enum Source : uint64_t { kSignal, kErrorLog, kGrace, kTick, kPeer, kLook, kFirstChild = 16 };
+enum Source : uint64_t {
+  kSignal,
+  kErrorLog,
+  kGrace,
+  kTick,
+  kPeer,
+  kLook,
+  kCause,
+  kFirstChild = 16
+};
 
 // 'R', 'S', 'T' (stopped by a signal), ... of /proc/PID/stat, which begins "PID (name) STATE".
 char state_of(pid_t pid) {
@@ -69,15 +81,18 @@ class Supervisor {
   void on_exit(Running& process);
   void finish();
   void on_failure(Running& process, const EndedProcess& end);
+  void decide(const Task& task, const EndedProcess& end);
   bool lives_on(Running& process, const EndedProcess& end);
   bool start_again(Running& process);
   bool a_server_ended() const;
+  std::string what_of(const EndedProcess& end) const;
   void look_for_stopped();
   void on_signal();
   void on_peer_event();
   void on_grace();
   void stop_after_failure(const std::string& whom);
   void on_error_log_timeout();
+  void on_cause_timeout();
   void show_progress();
   void signal_all(int signal);
   void stop(Phase phase, int signal);
@@ -90,12 +105,14 @@ class Supervisor {
 
   const Supervision& how_;
   Console& console_;
-  Fd epoll_, error_log_, grace_, tick_, look_;
+  Fd epoll_, error_log_, grace_, tick_, look_, cause_;
   std::vector<Running> processes_;
   Phase phase_ = Phase::kRunning;
   Outcome outcome_;
   int restarts_ = 0;
   int replaced_ = 0;  // servers, by their copies
+  // A failure that waits for the report of the one that it follows from.
+  std::optional<std::pair<const Task*, EndedProcess>> consequence_;
   bool a_worker_succeeded_ = false;
   std::optional<std::pair<std::string, int>> given_up_;  // the first one: what, exit code
   Clock::time_point begin_ = Clock::now();
@@ -109,14 +126,16 @@ Supervisor::Supervisor(const Supervision& how, Console& console)
       error_log_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       grace_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       tick_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
-      look_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  FLEETX_CHECK(epoll_ && error_log_ && grace_ && tick_ && look_, std::strerror(errno));
+      look_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+      cause_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  FLEETX_CHECK(epoll_ && error_log_ && grace_ && tick_ && look_ && cause_, std::strerror(errno));
   adopt_orphans();
   watch(how_.signal_fd, kSignal);
   watch(error_log_.get(), kErrorLog);
   watch(grace_.get(), kGrace);
   watch(tick_.get(), kTick);
   watch(look_.get(), kLook);
+  watch(cause_.get(), kCause);
   if (how_.stopped_seconds > 0) set_timer(look_, kLookSeconds, kLookSeconds);
   if (how_.peers) watch(how_.peers->event_fd, kPeer);
   if (how_.terminal) set_timer(tick_, 1, 1);
@@ -192,6 +211,7 @@ void Supervisor::handle(uint64_t source) {
   if (source == kTick) return show_progress();
   if (source == kPeer) return on_peer_event();
   if (source == kLook) return look_for_stopped();
+  if (source == kCause) return on_cause_timeout();
   Running& process = processes_[(source - kFirstChild) / 2];
   if (process.ended) return;
   if ((source - kFirstChild) % 2 == 0) return on_exit(process);
@@ -249,7 +269,8 @@ void Supervisor::on_exit(Running& process) {
     a_worker_succeeded_ |= status.ok() && process.task->role == JobRole::kWorker;
     if (status.ok() && how_.on_success) how_.on_success(*process.task, end.pid);
   }
-  if (phase_ != Phase::kRunning || process.task->role != JobRole::kWorker || !workers_done())
+  if (phase_ != Phase::kRunning || consequence_ || process.task->role != JobRole::kWorker ||
+      !workers_done())
     return;
   if (how_.peers)
     how_.peers->report_workers_done(given_up_ ? given_up_->first : "",
@@ -266,19 +287,44 @@ void Supervisor::finish() {
 }
 
 void Supervisor::on_failure(Running& process, const EndedProcess& end) {
-  const std::string what = str(end.name, " failed after ", seconds_text(end.seconds), ": ", end.why,
-                               " (host ", how_.host, ", pid ", end.pid, ")");
-  console_.event(Level::kError, what, ". Last lines of ", end.log_path, ":\n",
+  console_.event(Level::kError, what_of(end), ". Last lines of ", end.log_path, ":\n",
                  last_lines(process.task->log_path));
   if (lives_on(process, end)) return;
+  if (phase_ == Phase::kRunning && how_.peers && how_.is_consequence &&
+      how_.is_consequence(*process.task)) {
+    if (consequence_) return;  // one of several
+    consequence_ = {process.task, end};
+    console_.event(Level::kInfo, end.name, " ended because a worker of another machine failed: ",
+                   "waiting for that report");
+    set_timer(cause_, kCauseSeconds, 0);
+    return;
+  }
+  decide(*process.task, end);
+}
+
+// No other machine has reported what it followed from.
+void Supervisor::on_cause_timeout() {
+  uint64_t times = 0;
+  if (read(cause_.get(), &times, sizeof times) < 0 || phase_ != Phase::kRunning) return;
+  decide(*consequence_->first, consequence_->second);
+}
+
+// It is the first failure of the job.
+void Supervisor::decide(const Task& task, const EndedProcess& end) {
+  const std::string what = what_of(end);
   outcome_.code = end.status.shell_code();
   outcome_.verdict = str(end.name, " failed: ", end.why);
-  if (how_.on_failure) how_.on_failure(*process.task, end.pid, end.why);
+  if (how_.on_failure) how_.on_failure(task, end.pid, end.why);
   if (phase_ == Phase::kRunning)
     stop_after_failure(alive() == 1 ? "the other process"
                                     : str("the other ", alive(), " processes"));
   // Last, because it may wait for the network.
   if (how_.peers) how_.peers->report_failure(what, outcome_.code, false);
+}
+
+std::string Supervisor::what_of(const EndedProcess& end) const {
+  return str(end.name, " failed after ", seconds_text(end.seconds), ": ", end.why, " (host ",
+             how_.host, ", pid ", end.pid, ")");
 }
 
 bool Supervisor::a_server_ended() const {
@@ -296,7 +342,8 @@ bool Supervisor::lives_on(Running& process, const EndedProcess& end) {
   if (phase_ != Phase::kRunning && reaction.lost) return false;
   if (!reaction.why.empty()) console_.event(Level::kWarning, end.name, ": ", reaction.why);
   if (reaction.action == AfterDeath::kStopJob) return false;
-  if (reaction.action == AfterDeath::kStartAgain) return start_again(process);
+  if (reaction.action == AfterDeath::kStartAgain && phase_ == Phase::kRunning)
+    return start_again(process);
   if (!reaction.lost) {
     ++replaced_;
     return true;

@@ -72,6 +72,9 @@ struct Supervision {
   // The first failure on this machine, before the other processes are stopped.
   std::function<void(const Task& task, pid_t pid, const std::string& why)> on_failure;
   std::function<void(const Task& task, pid_t pid)> on_success;
+  // Whether a process has failed because another one did, on another machine, whose launcher
+  // reports it; none: never.
+  std::function<bool(const Task& task)> is_consequence;
   // What to do about a process that was started again so often; none: the job stops.
   std::function<Reaction(const Task& task, int restarts, bool servers_ended)> on_death;
   // The command that starts it for the `restarts`-th time again. Throws what prevents it.

@@ -54,22 +54,38 @@ TEST(FaultPolicy, AServerWithoutSnapshotStopsTheJob) {
   EXPECT_TRUE(contains(r.why, "--snapshot_interval"));
 }
 
-TEST(FaultPolicy, AServerWithACopyIsDoneWithout) {
+TEST(FaultPolicy, AServerWithACopyComesBackAsACopyOrIsDoneWithout) {
   for (const char* mode : {"sync", "async"}) {
-    const Reaction r = react({.mode = mode, .role = kServer, .has_copy = true});
-    EXPECT_EQ(r.action, AfterDeath::kGoOn);
+    Death death{.mode = mode, .role = kServer, .has_copy = true};
+    const Reaction r = react(death);
+    EXPECT_EQ(r.action, AfterDeath::kStartAgain);
     EXPECT_FALSE(r.lost);
+    EXPECT_TRUE(
+        contains(r.why, "its copy takes its place; nothing is lost; started again (1 of 3)"));
+    death.restarts = kDefaultRestarts;
+    EXPECT_EQ(react(death).action, AfterDeath::kGoOn);
+    EXPECT_FALSE(react(death).lost);
+    death = {.mode = mode, .role = kServer, .servers_ended = true, .has_copy = true};
+    EXPECT_EQ(react(death).action, AfterDeath::kGoOn);
     EXPECT_EQ(react({.mode = mode, .role = kServer, .has_copy = true, .kept_last = true}).action,
               AfterDeath::kStopJob);
   }
 }
 
 TEST(FaultPolicy, CopiesTakeThePlaceOfServersOnce) {
-  FleetrunResult r = run_fleetrun({"--server_num=2", "--worker_num=2", "--replicas=2", kActor,
-                                   "server1", "signal:9", "copied", "sync"});
+  FleetrunResult r =
+      run_fleetrun({"--server_num=2", "--worker_num=2", "--replicas=2", "--max_restart=0", kActor,
+                    "server1", "signal:9", "copied", "sync"});
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(contains(r.err, "server 1: its copy takes its place; nothing is lost"));
   EXPECT_TRUE(contains(r.err, "all workers succeeded; 1 of the servers died and had a copy"));
+  Fleetrun again({"--server_num=2", "--worker_num=2", "--replicas=2", kActor, "server1", "signal:9",
+                  "once", "sync"});
+  r = again.wait();
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.err, "started again (1 of 3) as the copy of that"));
+  EXPECT_TRUE(contains(r.err, "(1 restart)"));
+  EXPECT_TRUE(contains(again.read("log/serverlog.1"), "back 1"));
   r = run_fleetrun({"--server_num=2", "--worker_num=2", "--replicas=2", "--snapshot_interval=3",
                     kActor, "server1", "signal:9", "copied", "sync"});
   EXPECT_EQ(r.code, 2);

@@ -90,6 +90,33 @@ TEST_F(TwoMachines, AFailureOnOneStopsBothWithItsCode) {
   }
 }
 
+// Worker 1 dies, and its launcher is slow to see it; worker 0 has ended for it meanwhile.
+TEST_F(TwoMachines, TheFirstCauseIsNamedNotWhatFollowedFromIt) {
+  const std::vector<std::string> args{"--ips=10.77.0.1,10.77.0.2", kActor, "worker1", "signal:9",
+                                      "follow"};
+  const auto a = start(0, args), b = start(1, args);
+  ASSERT_TRUE(a->says("err", "worker 0 failed after"));
+  usleep(300'000);
+  b->signal(SIGCONT);
+  for (const FleetrunResult& r : {a->wait(), b->wait()}) {
+    EXPECT_EQ(r.code, 128 + SIGKILL) << r.err;
+    EXPECT_TRUE(contains(r.err, "worker 1 failed"));
+    EXPECT_FALSE(contains(r.err, "worker 0 failed:")) << "as the verdict";
+  }
+}
+
+// Where nobody reports the cause, what followed from it is the outcome.
+TEST_F(TwoMachines, AFailureDoesNotWaitForEverForItsCause) {
+  const std::vector<std::string> args{"--ips=10.77.0.1,10.77.0.2", kActor, "worker1", "signal:9",
+                                      "follow"};
+  const auto a = start(0, args), b = start(1, args);
+  const FleetrunResult r = a->wait();
+  EXPECT_EQ(r.code, 3) << r.err;
+  EXPECT_LT(r.seconds, 8);
+  b->signal(SIGCONT);
+  EXPECT_NE(b->wait().code, 0);
+}
+
 // The server tells the mode on the first machine; the worker dies on the second.
 TEST_F(TwoMachines, AnAsyncWorkerIsStartedAgainAndGivenUpIsToldOnBoth) {
   for (const bool always : {false, true}) {

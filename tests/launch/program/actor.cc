@@ -1,6 +1,8 @@
 // A process of a job that behaves as its arguments say, to try the launcher:
 //   actor WHO HOW WHEN    WHO acts (worker0, server0, all), the others work until they are told to
 //                         end; WHEN: start, or during (after all have met)
+//   actor WHO HOW follow  the same as during; but WHO stops its launcher first (SIGSTOP), and the
+//                         others end by exit code 3 as soon as they hear that one has failed
 //   actor WHO HOW once|always|copied MODE
 //                         server 0 tells fleetrun the mode; WHO acts after all have met, and,
 //                         always, also when it is started again. The others end when there is a
@@ -166,6 +168,20 @@ int main(int argc, char** argv) {
     if (when == "copied" && how == "late") make_file("done");
     if (when == "copied" && how != "late") name_as_dying();  // nobody starts it again
     act(how);
+  }
+  if (when == "follow") {
+    fleetx::comm::StoreClient store(fleetx::comm::store_options_from_env(job.rank));
+    store.barrier("follow", job.rank, job.world);
+    if (acts) {
+      kill(getppid(), SIGSTOP);
+      act(how);
+    }
+    try {
+      store.wait("what nobody sets");
+    } catch (const fleetx::Error& e) {
+      say(e.what());
+      std::_Exit(3);
+    }
   }
   const bool meets = how == "meet" || how == "listen";
   if (acts && !meets) act(how);
