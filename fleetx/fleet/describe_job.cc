@@ -17,7 +17,7 @@ namespace {
 struct Described {
   Mesh mesh;
   DistributedStrategy strategy;
-  std::mutex mutex{};             // of the rest
+  std::mutex mutex{};              // of the rest
   std::optional<int> exit_code{};  // it has been described
 };
 

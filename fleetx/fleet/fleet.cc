@@ -26,7 +26,9 @@ struct Job {
   Mesh mesh = {};       // of the groups below
   std::map<std::string, std::shared_ptr<comm::Communicator>> groups = {};
   std::map<std::string, std::shared_ptr<comm::Communicator>, std::less<>> worlds = {};
-  Util util{fleet::group};
+  Util util{{.group = fleet::group,
+             .place = [] { return std::pair(worker_index(), worker_num()); },
+             .barrier = barrier_worker}};
   std::unique_ptr<ServerJob> servers = nullptr;     // where the job has some, after minimize
   std::shared_ptr<OwnTables> own_tables = nullptr;  // where it has none, after minimize
 };

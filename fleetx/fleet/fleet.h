@@ -58,7 +58,9 @@ std::vector<std::string> server_endpoints();
 
 void barrier_worker();
 // All of them. What these two return ends with the next init or finalize. Workers that do not know
-// each other's addresses (user-defined roles without worker_endpoints) have none.
+// each other's addresses (user-defined roles without worker_endpoints) have none. In a job with
+// servers each call tells them that this worker is about to wait for the others (ps::Client::meet):
+// ask before each use, all workers alike, and do not keep it.
 comm::Communicator& workers();
 // Those of comm_world: "worker", and where the job has servers "server" and "all" (util.h).
 comm::Communicator& group(std::string_view comm_world);

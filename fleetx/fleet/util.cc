@@ -36,15 +36,18 @@ std::vector<std::string> get_file_shard(const std::vector<std::string>& files, i
 }
 
 Util::Util(comm::Communicator& workers)
-    : Util([&workers](std::string_view comm_world) -> comm::Communicator& {
-        check_arg(comm_world != "server", "comm_world 'server': this job has no parameter servers");
-        return workers;
-      }) {}
+    : Util({.group = [&workers](std::string_view comm_world) -> comm::Communicator& {
+              check_arg(comm_world != "server",
+                        "comm_world 'server': this job has no parameter servers");
+              return workers;
+            },
+            .place = [&workers] { return std::pair(workers.rank(), workers.size()); },
+            .barrier = [&workers] { workers.barrier(); }}) {}
 
 comm::Communicator& Util::group(std::string_view call, std::string_view comm_world) const {
   check_arg(comm_world == "worker" || comm_world == "server" || comm_world == "all", call,
             ": comm_world '", comm_world, "' is not one of worker, server, all");
-  return groups_(comm_world);
+  return job_.group(comm_world);
 }
 
 std::vector<int64_t> Util::gather_one(comm::Communicator& group, int64_t value) {
@@ -107,18 +110,20 @@ std::vector<int64_t> Util::all_gather(int64_t value, std::string_view comm_world
   return firsts(gather(std::vector{value}, comm_world));
 }
 
-void Util::barrier(std::string_view comm_world) const { group("barrier", comm_world).barrier(); }
+void Util::barrier(std::string_view comm_world) const {
+  if (comm_world == "worker") return job_.barrier();
+  group("barrier", comm_world).barrier();
+}
 
 std::vector<std::string> Util::get_file_shard(const std::vector<std::string>& files) const {
-  const comm::Communicator& workers = group("get_file_shard", "worker");
-  return fleet::get_file_shard(files, workers.rank(), workers.size());
+  const auto [index, num] = job_.place();
+  return fleet::get_file_shard(files, index, num);
 }
 
 void Util::print_on_rank(std::string_view message, int rank) const {
-  const comm::Communicator& workers = group("print_on_rank", "worker");
-  check_arg(rank >= 0 && rank < workers.size(), "print_on_rank: there is no worker ", rank, " of ",
-            workers.size());
-  if (workers.rank() == rank) std::cout << message << std::endl;
+  const auto [index, num] = job_.place();
+  check_arg(rank >= 0 && rank < num, "print_on_rank: there is no worker ", rank, " of ", num);
+  if (index == rank) std::cout << message << std::endl;
 }
 
 }  // namespace fleetx::fleet

@@ -13,6 +13,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fleetx/comm/communicator.h"
@@ -25,9 +26,15 @@ std::vector<std::string> get_file_shard(const std::vector<std::string>& files, i
 
 class Util {
  public:
-  using Groups = std::function<comm::Communicator&(std::string_view comm_world)>;
-  // `groups` throws for those that this process is not in.
-  explicit Util(Groups groups) : groups_(std::move(groups)) {}
+  // Of a job with servers these say more than the workers' group does.
+  struct Job {
+    // For a call of all its members: the servers are told that this worker waits for the others.
+    // Throws for groups that this process is not in.
+    std::function<comm::Communicator&(std::string_view comm_world)> group;
+    std::function<std::pair<int, int>()> place;  // number of this worker, and of all workers
+    std::function<void()> barrier;               // of the workers
+  };
+  explicit Util(Job job) : job_(std::move(job)) {}
   explicit Util(comm::Communicator& workers);  // of a job without servers
 
   // mode: sum, min, max. All workers give the same number of values.
@@ -59,7 +66,7 @@ class Util {
   comm::Communicator& group(std::string_view call, std::string_view comm_world) const;
   static std::vector<int64_t> gather_one(comm::Communicator& group, int64_t value);
 
-  Groups groups_;
+  Job job_;
 };
 
 }  // namespace fleetx::fleet

@@ -5,6 +5,7 @@
 #include <functional>
 #include <thread>
 
+#include "tests/launch/fleetrun.h"
 #include "tests/support/expect_error.h"
 
 namespace fleetx::fleet {
@@ -86,6 +87,16 @@ TEST(Util, PrintsOnOneRank) {
     expect_error(Error::Kind::kInvalidArgument, {"no worker 1 of 1"},
                  [&] { util.print_on_rank("x", 1); });
   });
+}
+
+// Workers with unequal numbers of batches meet, and what one does by itself is no meeting: 5 steps
+// move w by the mean of 1 and 2, 7 by the 2 of worker 1 alone.
+TEST(Util, TellsTheServersOfMeetingsOnly) {
+  const fleetx::testing::FleetrunResult r = fleetx::testing::run_fleetrun(
+      {"--server_num=1", "--worker_num=2", FLEETX_SERVER_JOB}, {{"OMP_NUM_THREADS", "1"}});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(fleetx::testing::contains(r.out, "steps 17 moved -21.5")) << r.out << r.err;
+  EXPECT_TRUE(fleetx::testing::contains(r.out, "worker 0 goes on"));
 }
 
 }  // namespace
