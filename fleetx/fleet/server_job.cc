@@ -5,6 +5,7 @@
 #include "fleetx/base/threads.h"
 #include "fleetx/comm/store.h"
 #include "fleetx/fleet/server_tables.h"
+#include "fleetx/launch/fault_policy.h"
 
 namespace fleetx::fleet {
 namespace {
@@ -42,22 +43,29 @@ void ServerJob::listen(const std::string& model_dir) {
   const bool copies = job.replicas == 2;
   check_arg(!copies || role_.server_num() > 1,
             "replicas=2 needs two servers or more; this job has ", role_.server_num());
-  const auto next = static_cast<size_t>((role_.server_index() + 1) % role_.server_num());
-  server_ = std::make_unique<ps::Server>(
-      ps::ServerOptions{.job = tables_,
-                        .index = role_.server_index(),
-                        .endpoint = job.endpoint,
-                        .listen_fd = job.listen_fd,
-                        .secret = secret_of(job),
-                        .job_id = job.job_id,
-                        .threads = num_threads(),
-                        .memory = {.bytes = job.server_memory, .disk = job.server_disk},
-                        .worker_timeout = milliseconds(job.silence_seconds),
-                        .copied_by = copies ? job.server_endpoints[next] : "",
-                        .keeps_copy = copies,
-                        .snapshot = job.snapshot,
-                        .snapshot_interval = milliseconds(job.snapshot_seconds)});
-  if (job.rejoin > 0)
+  const int servers = role_.server_num(), index = role_.server_index();
+  const auto neighbour = [&](int distance) {
+    return copies ? job.server_endpoints[static_cast<size_t>((index + distance) % servers)] : "";
+  };
+  server_ = std::make_unique<ps::Server>(ps::ServerOptions{
+      .job = tables_,
+      .index = role_.server_index(),
+      .endpoint = job.endpoint,
+      .listen_fd = job.listen_fd,
+      .secret = secret_of(job),
+      .job_id = job.job_id,
+      .threads = num_threads(),
+      .memory = {.bytes = job.server_memory, .disk = job.server_disk},
+      .worker_timeout = milliseconds(job.silence_seconds),
+      .copied_by = neighbour(1),
+      .keeps_copy_of = neighbour(servers - 1),
+      .blank = copies && job.rejoin > 0,
+      .on_complete = [this, &job] { tell_launcher(launch::copied_key(job.rank, job.rejoin), ""); },
+      .snapshot = job.snapshot,
+      .snapshot_interval = milliseconds(job.snapshot_seconds)});
+  if (copies && job.rejoin > 0)
+    log::info("fleet", "server ", index, " waits for what its copy has learned");
+  else if (job.rejoin > 0)
     server_->restore();
   else if (!model_dir.empty())
     server_->load(model_dir);
@@ -65,19 +73,20 @@ void ServerJob::listen(const std::string& model_dir) {
     log::warning("fleet",
                  "sync: servers make no snapshots of their own, since one that came back would be "
                  "at another step than the others; use save_persistables and init_server(folder)");
-  tell_launcher();
+  // Who dies from now on is a matter of the mode, which fleetrun cannot see.
+  if (job.rejoin == 0) tell_launcher(job_var::kModeKey, mode_);
 }
 
-// Who dies from now on is a matter of the mode (launch/fault_policy.h), which fleetrun cannot see.
-void ServerJob::tell_launcher() const {
+// For fleetrun's policy (launch/fault_policy.h).
+void ServerJob::tell_launcher(const std::string& key, const std::string& value) const {
   const JobEnv& job = role_.job();
-  if (job.started_by != JobEnv::StartedBy::kFleetrun || job.store.empty() || job.rejoin > 0) return;
+  if (job.started_by != JobEnv::StartedBy::kFleetrun || job.store.empty()) return;
   try {
     comm::StoreClient store(comm::store_options_from_env(-1));
-    store.set(job_var::kModeKey, mode_);
+    store.set(key, value);
   } catch (const Error& e) {
     // A process has failed meanwhile: fleetrun stops the job.
-    log::warning("fleet", "server ", job.rank, " cannot tell fleetrun its mode: ", e.what());
+    log::warning("fleet", "server ", job.rank, " cannot tell fleetrun ", key, ": ", e.what());
   }
 }
 

@@ -37,7 +37,7 @@ class ServerJob {
   void with_values(runtime::Scope& scope,
                    const std::function<void(std::span<const kernel::Servers::Value>)>& call);
 
-  void tell_launcher() const;
+  void tell_launcher(const std::string& key, const std::string& value) const;
 
   RoleMaker role_;
   std::string mode_;

@@ -3,8 +3,6 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
-#include <memory>
-
 #include "fleetx/base/interrupt.h"
 #include "fleetx/ps/identity.h"
 
@@ -28,20 +26,37 @@ comm::Endpoint resolve_server(const std::string& text) {
   return endpoint;
 }
 
-ServerAnswer ask_server(const std::string& endpoint, const comm::TcpIdentity& identity,
-                        wire::Kind question, comm::Milliseconds timeout) {
+namespace {
+
+void check() { check_interrupt(); }
+
+}  // namespace
+
+ServerQuestions::ServerQuestions(const std::string& endpoint, const comm::TcpIdentity& identity,
+                                 comm::Milliseconds timeout)
+    : endpoint_(endpoint) {
   const comm::Endpoint server = resolve_server(endpoint);
-  const comm::Deadline deadline = comm::after(timeout);
-  const auto check = [] { check_interrupt(); };
   try {
-    const auto channel =
-        comm::connect_to_rank(server, identity, kObserverRank, kServerRank, deadline, check);
-    const wire::HeaderBytes ask = wire::encode({.kind = question, .request = 1});
-    comm::write_all(*channel, {ask.data(), ask.size()}, deadline, check);
+    channel_ = comm::connect_to_rank(server, identity, kObserverRank, kServerRank,
+                                     comm::after(timeout), check);
+  } catch (const comm::ConnectionLost& e) {
+    fail(Error::Kind::kComm, str("parameter server at ", endpoint_, " ", e.what()));
+  }
+}
+
+ServerAnswer ServerQuestions::ask(Header question, std::string_view payload,
+                                  comm::Milliseconds timeout) {
+  const comm::Deadline deadline = comm::after(timeout);
+  question.request = 1;
+  question.bytes = payload.size();
+  try {
+    const wire::HeaderBytes header = wire::encode(question);
+    comm::write_all(*channel_, {header.data(), header.size()}, deadline, check);
+    if (!payload.empty()) comm::write_all(*channel_, std::string(payload), deadline, check);
     std::string bytes, part;
     const auto receive = [&](size_t n) {
       while (bytes.size() < n) {
-        comm::read_some(*channel, part, n - bytes.size(), deadline, check);
+        comm::read_some(*channel_, part, n - bytes.size(), deadline, check);
         bytes += part;
       }
     };
@@ -50,14 +65,19 @@ ServerAnswer ask_server(const std::string& endpoint, const comm::TcpIdentity& id
         wire::decode(std::span<const char, wire::kHeaderBytes>(bytes.data(), wire::kHeaderBytes));
     check_file((reply.kind == Kind::kReply || reply.kind == Kind::kRefused) &&
                    reply.bytes <= wire::kMaxTextBytes,
-               "parameter server at ", endpoint, ": no answer to ", to_string(question));
+               "parameter server at ", endpoint_, ": no answer to ", to_string(question.kind));
     bytes.clear();
     receive(reply.bytes);
-    check_arg(reply.kind == Kind::kReply, "parameter server at ", endpoint, ": ", bytes);
+    check_arg(reply.kind == Kind::kReply, "parameter server at ", endpoint_, ": ", bytes);
     return {reply.count, bytes};
   } catch (const comm::ConnectionLost& e) {
-    fail(Error::Kind::kComm, str("parameter server at ", endpoint, " ", e.what()));
+    fail(Error::Kind::kComm, str("parameter server at ", endpoint_, " ", e.what()));
   }
+}
+
+ServerAnswer ask_server(const std::string& endpoint, const comm::TcpIdentity& identity,
+                        wire::Kind question, comm::Milliseconds timeout) {
+  return ServerQuestions(endpoint, identity, timeout).ask({.kind = question}, {}, timeout);
 }
 
 }  // namespace fleetx::ps

@@ -1,7 +1,9 @@
-// A question to a server from outside of its job's workers.
+// Questions to a server from outside of its job's workers.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "fleetx/comm/tcp_acceptor.h"
 #include "fleetx/ps/wire.h"
@@ -12,7 +14,20 @@ struct ServerAnswer {
   uint64_t count = 0;
   std::string text;
 };
-// Throws kComm or kTimeout; what the server refuses is kInvalidArgument.
+
+// A connection for several of them, one after the other.
+class ServerQuestions {
+ public:
+  // Both throw kComm or kTimeout; what the server refuses is kInvalidArgument.
+  ServerQuestions(const std::string& endpoint, const comm::TcpIdentity& identity,
+                  comm::Milliseconds timeout);
+  ServerAnswer ask(wire::Header question, std::string_view payload, comm::Milliseconds timeout);
+
+ private:
+  const std::string endpoint_;
+  std::unique_ptr<comm::Channel> channel_;
+};
+
 ServerAnswer ask_server(const std::string& endpoint, const comm::TcpIdentity& identity,
                         wire::Kind question, comm::Milliseconds timeout);
 

@@ -166,7 +166,7 @@ bool Client::Impl::find_copy(size_t server) {
   try {
     const ServerAnswer copy = ask_server(options_.servers[(server + 1) % options_.servers.size()],
                                          identity_, Kind::kCopy, kTryTimeout);
-    if (copy.count == 0) return false;
+    if (static_cast<wire::Part>(copy.count) != wire::Part::kActive) return false;
     links_[server]->go_to(comm::parse_endpoint(copy.text));
     return true;
   } catch (const Error&) {

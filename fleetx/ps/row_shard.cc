@@ -161,8 +161,23 @@ int64_t RowShard::seen(uint64_t id) {
 
 int64_t RowShard::count_seen(uint64_t id) {
   const int64_t count = seen(id) + 1;
+  put_seen(id, count);
+  return count;
+}
+
+void RowShard::put_seen(uint64_t id, int64_t count) {
   if (has_disk() && !seen_.empty() && !seen_room(1)) spill_seen();
-  return seen_[id] = count;
+  seen_[id] = count;
+}
+
+void RowShard::for_each_seen(const VisitSeen& visit) {
+  for (const auto& [id, count] : seen_) visit(id, count);
+  if (!seen_on_disk_) return;
+  memory_.disk->for_each(memory_.seen, [&](uint64_t id, const void* bytes, auto) {
+    int64_t count = 0;
+    std::memcpy(&count, bytes, sizeof count);
+    if (!seen_.contains(id)) visit(id, count);
+  });
 }
 
 void RowShard::forget_seen(uint64_t id) {

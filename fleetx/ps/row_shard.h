@@ -95,6 +95,9 @@ class alignas(64) RowShard {
   int64_t seen(uint64_t id);
   int64_t count_seen(uint64_t id);
   void forget_seen(uint64_t id);
+  using VisitSeen = std::function<void(uint64_t id, int64_t count)>;
+  void for_each_seen(const VisitSeen& visit);
+  void put_seen(uint64_t id, int64_t count);
 
   using Visit = std::function<void(uint64_t id, std::span<const float> record)>;
   using Keep = std::function<bool(uint64_t id, std::span<const float> record)>;

@@ -50,7 +50,7 @@ class OnlyRefusals final : public Peer {
 // rows as long as ids are spread evenly.
 MemoryLimits Server::Impl::memory_of(const char* whose) const {
   MemoryLimits limits = options_.memory;
-  if (options_.keeps_copy) limits.bytes /= 2;
+  if (!options_.keeps_copy_of.empty()) limits.bytes /= 2;
   if (!limits.disk.empty()) limits.disk += str("/server.", options_.index, ".", whose);
   return limits;
 }
@@ -58,10 +58,13 @@ MemoryLimits Server::Impl::memory_of(const char* whose) const {
 Server::Impl::Impl(ServerOptions options)
     : options_((options.job.check(), std::move(options))),
       identity_(identity_of(options_.secret, options_.job_id)),
-      tables_(options_.job, options_.index, options_.threads, pool_, memory_of("own")) {
+      tables_(options_.job, options_.index, options_.threads, pool_, memory_of("own")),
+      part_(options_.blank     ? wire::Part::kBlank
+            : options_.is_copy ? wire::Part::kStandby
+                               : wire::Part::kActive) {
   check_arg(options_.index >= 0 && options_.index < options_.job.servers, "server ", options_.index,
             " of a job with ", options_.job.servers, " servers");
-  check_arg(!options_.job.delay_compensated || (options_.copied_by.empty() && !options_.keeps_copy),
+  check_arg(!options_.job.delay_compensated || options_.copied_by.empty(),
             "DC-ASGD: a copy of a server does not know what workers have pulled from the server; "
             "use replicas=1, or async without it");
   check_arg(options_.threads > 0, "a server with ", options_.threads, " threads");
@@ -87,7 +90,8 @@ Server::Impl::Impl(ServerOptions options)
   };
   open(std::move(listener));
   if (Fd local = listen_locally(endpoint_)) open(std::move(local));
-  if (options_.keeps_copy) {
+  if (options_.blank) incomplete_ = options_.keeps_copy_of.empty() ? 1 : 2;
+  if (!options_.keeps_copy_of.empty()) {
     const int servers = options_.job.servers;
     check_arg(servers > 1, "copies of servers need two servers or more");
     copy_ = std::make_unique<Server>(
@@ -100,7 +104,10 @@ Server::Impl::Impl(ServerOptions options)
                       .memory = memory_of("copy"),
                       .worker_timeout = options_.worker_timeout,
                       .orphan_timeout = options_.orphan_timeout,
-                      .is_copy = true});
+                      .copied_by = options_.keeps_copy_of,
+                      .is_copy = true,
+                      .blank = options_.blank,
+                      .on_complete = [this] { complete(); }});
   }
   for (int w = 0; w < options_.job.workers; ++w) sessions_.push_back(std::make_unique<Session>());
   for (int t = 0; t < options_.threads; ++t) {
@@ -120,11 +127,7 @@ void Server::Impl::stop() {
 }
 
 void Server::Impl::run() {
-  if (!options_.copied_by.empty())
-    replica_ = std::make_unique<Replica>(ReplicaOptions{.identity = identity_,
-                                                        .keeper = options_.copied_by,
-                                                        .server = options_.index,
-                                                        .job = options_.job});
+  if (!options_.copied_by.empty()) make_replica();
   serving_since_ = comm::Clock::now();
   next_snapshot_ = serving_since_ + options_.snapshot_interval;
   for (const auto& loop : loops_) loop->thread = std::thread([this, &loop] { serve(*loop); });
@@ -138,6 +141,7 @@ void Server::Impl::run() {
     for (Door& door : doors_) door.serve();
     look_for_lost();
     look_for_absent();
+    look_for_state();
     for (const std::string& wait : tables_.long_waits(kLongWait))
       log::warning("ps", name(), ", after ", kLongWait.count(), " s: ", wait);
     snapshot_if_due();
@@ -231,13 +235,20 @@ uint64_t Server::Impl::payload_bytes(const ServerConnection& connection, const H
   switch (h.kind) {
     case Kind::kPing:
     case Kind::kCopy:
+    case Kind::kStandby:
+    case Kind::kFollow:
+    case Kind::kComplete:
     case Kind::kStats: return 0;
+    case Kind::kState:
+      check_arg(part_ == wire::Part::kBlank && h.bytes <= wire::kMaxStateBytes, to_string(h.kind),
+                ": ", h.bytes, " bytes for a server that does not wait for them");
+      return h.bytes;
     case Kind::kHello: return text();
     default: break;
   }
   check_arg(connection.worker() >= 0, to_string(h.kind), ": an observer may only look");
   check_arg(connection.greeted, to_string(h.kind), ": a worker says hello first");
-  check_arg(!connection.forwarded || !took_place_, kTookPlace);
+  check_arg(!connection.forwarded || part_ != wire::Part::kActive, kTookPlace);
   switch (h.kind) {
     case Kind::kPullDense:
     case Kind::kPushDense:
@@ -279,14 +290,18 @@ void Server::Impl::handle(const ConnectionPtr& connection, const Header& h, Payl
       return confirm(connection, h, {});
     }
     case Kind::kGoodbye: return on_goodbye(connection, h);
-    case Kind::kPing: return reply(*connection, h);
+    case Kind::kPing: return answer(connection, h);
     case Kind::kStop: reply(*connection, h); return stop_all();
     case Kind::kCopy: {
       check_arg(copy_ != nullptr, "server ", options_.index, " keeps no copy of another");
       Payload text;
       text.assign(copy_->endpoint());
-      return reply(*connection, h, std::move(text), copy_->took_place() ? 1 : 0);
+      return reply(*connection, h, std::move(text), static_cast<uint64_t>(copy_->part()));
     }
+    case Kind::kStandby:
+    case Kind::kState:
+    case Kind::kFollow:
+    case Kind::kComplete: return on_state(connection, h, payload);
     case Kind::kStats: {
       Payload text;
       text.assign(encode(stats()));
@@ -309,7 +324,7 @@ void Server::Impl::on_push(const ConnectionPtr& connection, const Header& h, Pay
              " comes after push ", session.last);
   if (replica_) {
     // The table takes the payload.
-    const std::string copied(payload.text());
+    const std::string copied(replica_->takes_changes() ? payload.text() : std::string_view{});
     tables_.push({std::make_shared<OnlyRefusals>(connection), h, connection->worker()},
                  std::move(payload));
     confirm(connection, h, copied);
@@ -326,7 +341,7 @@ std::string Server::endpoint() const { return impl_->endpoint(); }
 void Server::load(const std::string& folder) { impl_->load(folder); }
 void Server::restore() { impl_->restore(); }
 void Server::run() { impl_->run(); }
-bool Server::took_place() const { return impl_->took_place(); }
+wire::Part Server::part() const { return impl_->part(); }
 void Server::stop() { impl_->stop_all(); }
 ServerStats Server::stats() const { return impl_->stats(); }
 

@@ -15,11 +15,14 @@
 // which of the pushes that it had confirmed to them are lost. (In sync mode the servers would be at
 // different steps, so nothing is saved, and workers refuse a server that was started again.)
 //
-// With copies (`copied_by` the next server, `keeps_copy`, on all servers of a job) a push is
-// confirmed when both have it, and workers go on with the copy when a server is lost.
+// With copies (`copied_by` the next server, `keeps_copy_of` the one before it, on all servers of a
+// job) a push is confirmed when both have it, and workers go on with the copy when a server is
+// lost. One that is started again (`blank`) is given the state of who took its place, and of the
+// server whose copy it keeps, and is their copy from then on (replica.h).
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +31,7 @@
 #include "fleetx/ps/job_spec.h"
 #include "fleetx/ps/memory_budget.h"
 #include "fleetx/ps/stats.h"
+#include "fleetx/ps/wire.h"
 
 namespace fleetx::ps {
 
@@ -42,11 +46,13 @@ struct ServerOptions {
   std::chrono::milliseconds worker_timeout{4'000};
   // A server whose workers are all lost or have left waits this long for one to come back.
   std::chrono::milliseconds orphan_timeout{60'000};
-  // Replicas: ip:port of the server that keeps a copy of this one ("": none), and whether this one
-  // keeps a copy of the server before it in the list (replica.h).
-  std::string copied_by{};
-  bool keeps_copy = false;
-  bool is_copy = false;    // of server `index`, kept by another; takes its place when workers come
+  // Replicas: ip:port of the server that keeps a copy of this one ("": none), and of the one before
+  // it in the list, whose copy this one keeps (replica.h).
+  std::string copied_by{}, keeps_copy_of{};
+  bool is_copy = false;  // of server `index`, kept by another; takes its place when workers come
+  bool blank = false;    // was started again, and waits for what others have in its place
+  // Of one that was blank: it has all of it, and so has the copy that it keeps. From any thread.
+  std::function<void()> on_complete{};
   std::string snapshot{};  // a file; empty: none
   std::chrono::milliseconds snapshot_interval{60'000};
 };
@@ -66,8 +72,9 @@ class Server {
   // Serves until all workers have said goodbye, or stop(). Throws kComm if all workers that had not
   // are lost.
   void run();
-  void stop();              // from any thread
-  bool took_place() const;  // a copy: workers have come to it
+  void stop();  // from any thread
+  // Of two that have the same tables, which one it is.
+  wire::Part part() const;
   ServerStats stats() const;
 
  private:

@@ -29,6 +29,8 @@ void Server::Impl::on_slow(const ConnectionPtr& connection, const Header& h,
   auto command = [this, connection, h, folder = std::string(payload.text())] {
     try {
       uint64_t count = 0;
+      const bool changes = h.kind == Kind::kLoad || h.kind == Kind::kShrink;
+      const auto changing = changes ? gate_.change() : std::shared_lock<std::shared_mutex>();
       const SaveOptions save = save_options_of(h);
       if (h.kind == Kind::kSave) save_part(tables_, folder, h.count, options_.index, save);
       if (h.kind == Kind::kCommit)
@@ -36,8 +38,8 @@ void Server::Impl::on_slow(const ConnectionPtr& connection, const Header& h,
       if (h.kind == Kind::kLoad) load_snapshot(tables_, folder, options_.index);
       if (h.kind == Kind::kShrink) count = shrink(h);
       // A server that comes back must have forgotten the same rows.
-      if (h.kind == Kind::kLoad || h.kind == Kind::kShrink) snapshot_now_ = true;
-      if (h.kind == Kind::kLoad || h.kind == Kind::kShrink)
+      if (changes) snapshot_now_ = true;
+      if (changes)
         confirm(connection, h, folder, count);
       else
         reply(*connection, h, {}, count);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "fleetx/comm/tcp_channel.h"
 #include "fleetx/ps/payload.h"
@@ -25,6 +26,8 @@ class ServerConnection final : public Peer, public std::enable_shared_from_this<
   int fd() const { return channel_->fd(); }
   bool greeted = false;     // has said hello
   bool forwarded = false;   // by the server whose copy this is
+  std::mutex told_mutex;    // of the next
+  std::string told;         // which copy the worker knows of
   bool has_unread() const;  // the other side is not silent, this one is slow
 
   // The size that the payload of a request must have; throws for one that is not accepted.

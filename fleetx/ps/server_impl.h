@@ -1,5 +1,6 @@
 // The inside of a server: server.cc has its sockets and requests, server_members.cc its workers,
-// server_commands.cc what takes long, and what it tells about itself.
+// server_copies.cc the other one that has the same tables, server_commands.cc what takes long, and
+// what it tells about itself.
 #pragma once
 
 #include <sys/epoll.h>
@@ -16,6 +17,7 @@
 #include "fleetx/ps/replica.h"
 #include "fleetx/ps/server.h"
 #include "fleetx/ps/server_connection.h"
+#include "fleetx/ps/server_state.h"
 #include "fleetx/ps/table_service.h"
 
 namespace fleetx::ps {
@@ -31,9 +33,9 @@ class Server::Impl {
   std::string name() const {
     return str(options_.is_copy ? "the copy of server " : "server ", options_.index);
   }
+  wire::Part part() const { return part_; }
   void load(const std::string& folder);
   void restore();
-  bool took_place() const { return took_place_; }
   int copy_index() const {
     return (options_.index + options_.job.servers - 1) % options_.job.servers;
   }
@@ -85,8 +87,16 @@ class Server::Impl {
   void heard_of(const ConnectionPtr& connection);
   void on_hello(const ConnectionPtr& connection, const wire::Header& h, const Payload& payload);
   void accept_losses(int worker, const wire::Hello& hello);
-  void meet_copy(const ServerConnection& connection, const wire::Hello& hello);
+  bool began_as_standby() const { return options_.is_copy || options_.blank; }
+  void check_part(const wire::Hello& hello);
   void take_place();
+  void make_replica();
+  std::vector<WorkerProgress> save_state(const std::string& path);
+  void on_state(const ConnectionPtr& connection, const wire::Header& h, const Payload& payload);
+  void follow();
+  void complete();
+  void look_for_state();
+  void answer(const ConnectionPtr& connection, const wire::Header& h, uint64_t count = 0);
   void run_copy();
   void finish_copy();
   void check_not_deposed();
@@ -127,7 +137,11 @@ class Server::Impl {
   std::thread copy_thread_;
   std::atomic<bool> copy_ended_{false};
   std::unique_ptr<Replica> replica_;  // of itself
-  std::atomic<bool> took_place_{false};
+  std::atomic<wire::Part> part_;
+  std::mutex state_mutex_;                              // of the next two
+  std::unique_ptr<StateFile> state_;                    // that it is being given
+  comm::Clock::time_point asked_ = comm::Clock::now();  // blank: when it was heard of
+  std::atomic<int> incomplete_{0};                      // of itself and the copy that it keeps
   const uint64_t start_ = random_number();
   bool restored_ = false;
   comm::Clock::time_point serving_since_, next_snapshot_;

@@ -58,7 +58,10 @@ void Ticket::State::answer(const Error* error_of_server) {
 }
 
 ServerLink::ServerLink(LinkOptions options, int epoll)
-    : options_(std::move(options)), epoll_(epoll), at_(options_.endpoint) {}
+    : options_(std::move(options)),
+      epoll_(epoll),
+      at_(options_.endpoint),
+      next_sequence_(options_.first_sequence) {}
 
 std::string ServerLink::name() const {
   return str("parameter server ", options_.server, " at ", to_string(at_));
@@ -78,6 +81,7 @@ wire::Welcome ServerLink::connect(comm::Deadline deadline) {
     greeting.confirmed = confirmed_;
     greeting.barrier = barrier_;
     greeting.pushes = confirmed_pushes_;
+    greeting.takes_over = takes_over_ ? 1 : 0;
   }
   const std::string hello = encode(greeting);
   const Header header{.kind = Kind::kHello, .bytes = hello.size()};
@@ -96,6 +100,7 @@ wire::Welcome ServerLink::connect(comm::Deadline deadline) {
   const Header reply = wire::decode(std::span<const char, wire::kHeaderBytes>(reply_bytes));
   check_file(reply.bytes <= wire::kMaxTextBytes, name(), ": a welcome of ", reply.bytes, " bytes");
   const std::string text = receive(reply.bytes);
+  if (reply.kind == Kind::kRefused && text == kIsStandby) throw comm::ConnectionLost(text);
   if (reply.kind == Kind::kRefused) fail(Error::Kind::kInvalidArgument, str(name(), ": ", text));
   const wire::Welcome welcome = wire::decode_welcome(text);
   const std::scoped_lock lock(mutex_);
@@ -127,6 +132,7 @@ void ServerLink::check_server(const wire::Welcome& welcome) {
   }
   if (server_start_ == 0) confirmed_pushes_ = welcome.pushes;
   server_start_ = welcome.start;
+  takes_over_ = false;
   copy_.reset();
   if (!welcome.copy.empty()) copy_ = comm::parse_endpoint(welcome.copy);
 }
@@ -139,6 +145,7 @@ bool ServerLink::go_to_copy(const std::string& why) {
   at_ = *copy_;
   copy_.reset();
   server_start_ = kAnyServer;
+  takes_over_ = true;
   heard_ = next_try_ = Clock::now();
   named_ = false;
   return true;
@@ -291,6 +298,11 @@ void ServerLink::end_reply() {
   const LinkRequestPtr request = std::exchange(reading_, nullptr);
   if (!request) return;
   sent_.erase(request->header.request);
+  if ((header_.flags & wire::kAlone) != 0) copy_.reset();
+  if ((header_.flags & wire::kNewCopy) != 0) {
+    copy_ = comm::parse_endpoint(std::string(text_.text()));
+    log::info("ps", name(), " has a copy again, at ", to_string(*copy_));
+  }
   if (!request->ticket) return;
   if (header_.kind == Kind::kRefused) {
     const auto kind = header_.count <= static_cast<uint64_t>(Error::Kind::kInternal)
@@ -308,7 +320,6 @@ void ServerLink::end_reply() {
     }
   }
   if (is_push(request->header.kind)) confirm(request->header);
-  if ((header_.flags & wire::kAlone) != 0) copy_.reset();
   answered_.push_back(request);
 }
 
@@ -359,8 +370,10 @@ void ServerLink::tick() {
   {
     const std::scoped_lock lock(mutex_);
     next_try_ = Clock::now() + kTryPeriod;
-    // Refused: the process is gone.
-    if (why.find("Connection refused") != std::string::npos && go_to_copy(why)) return;
+    // Refused: the process is gone. Or it is another one, which was started in its place.
+    if ((why.find("Connection refused") != std::string::npos || why == kIsStandby) &&
+        go_to_copy(why))
+      return;
     name_if_silent(why);
   }
   if (Clock::now() - heard_ > options_.reconnect_timeout)

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fleetx/comm/tcp_acceptor.h"
@@ -57,8 +58,13 @@ struct LinkOptions {
   wire::Hello hello;
   std::chrono::milliseconds reconnect_timeout{}, silence{};
   size_t dense_tables = 0;
-  uint64_t id = 0;  // of its events in the epoll, from 1 on
+  uint64_t id = 0;              // of its events in the epoll, from 1 on
+  uint64_t first_sequence = 1;  // of its pushes
 };
+
+// What a standby (wire::Part) refuses workers with that do not know it as the copy of a server that
+// they cannot reach.
+inline constexpr std::string_view kIsStandby = "is not active: its copy is in its place";
 
 class ServerLink {
  public:
@@ -106,11 +112,12 @@ class ServerLink {
   std::optional<Error> failed_;
   std::string broken_;  // why the connection was lost
   comm::Clock::time_point heard_{}, sent_at_{}, next_try_{};
-  uint64_t next_request_ = 1, next_sequence_ = 1;
+  uint64_t next_request_ = 1, next_sequence_;
   // What the server has confirmed, and which process it was.
   uint64_t server_start_ = 0, confirmed_ = 0, barrier_ = 0;
   std::vector<uint64_t> confirmed_pushes_;  // of each table
   bool named_ = false;                      // in the log, as silent
+  bool takes_over_ = false;                 // it has gone to the copy
 
   std::deque<LinkRequestPtr> unsent_;
   std::map<uint64_t, LinkRequestPtr> sent_;  // not answered

@@ -44,7 +44,7 @@ void Server::Impl::on_hello(const ConnectionPtr& connection, const Header& h,
     fail(Error::Kind::kInvalidArgument,
          str("worker ", worker, " runs another program than server ", options_.index,
              "; the first difference:\n", first_difference(ours, hello.job)));
-  meet_copy(*connection, hello);
+  check_part(hello);
   connection->forwarded = hello.forwarded != 0;
   Session& session = *sessions_[static_cast<size_t>(worker)];
   ConnectionPtr old;
@@ -52,6 +52,7 @@ void Server::Impl::on_hello(const ConnectionPtr& connection, const Header& h,
   {
     // A push of the old connection may be under way: it is applied, then the worker is told.
     const auto changing = gate_.change();
+    if (replica_) replica_->greet(worker, hello.start);
     const std::scoped_lock lock(session.pushing);
     if (session.start != hello.start) session.last = session.applied = 0;
     session.start = hello.start;
@@ -61,6 +62,8 @@ void Server::Impl::on_hello(const ConnectionPtr& connection, const Header& h,
                .restored = restored_,
                .pushes = tables_.pushes_of(worker),
                .copy = replica_ ? replica_->endpoint() : ""};
+    const std::scoped_lock told(connection->told_mutex);
+    connection->told = welcome.copy;
   }
   {
     const std::scoped_lock lock(members_mutex_);
@@ -134,6 +137,7 @@ void Server::Impl::answer_barriers() {
 }
 
 void Server::Impl::on_goodbye(const ConnectionPtr& connection, const Header& h) {
+  const auto changing = gate_.change();
   Session& session = *sessions_[static_cast<size_t>(connection->worker())];
   {
     const std::scoped_lock lock(members_mutex_);
@@ -162,7 +166,7 @@ void Server::Impl::lose(int worker, const std::string& why) {
 std::string Server::Impl::why_lost(size_t worker, const Session& session) const {
   const auto now = Clock::now();
   // A copy hears of workers through their server; when that is lost they need a moment to come.
-  const int patience = options_.is_copy ? kTimesToComeBack : 1;
+  const int patience = began_as_standby() ? kTimesToComeBack : 1;
   if (session.state == State::kConnected &&
       now - session.heard > patience * std::max(options_.worker_timeout, kLeastSilence) &&
       !session.connection->has_unread())
@@ -212,7 +216,7 @@ void Server::Impl::look_for_absent() {
   const bool had_time =
       restored_ && now - serving_since_ > kTimesToComeBack * options_.worker_timeout;
   bool all_gone = true;
-  if (options_.is_copy) return;
+  if (began_as_standby()) return;
   {
     const std::scoped_lock lock(members_mutex_);
     if (!had_time && notice_absent_ > now) return;

@@ -1,7 +1,6 @@
 #include "fleetx/ps/snapshot.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -9,6 +8,7 @@
 #include <unordered_set>
 
 #include "fleetx/base/checksum.h"
+#include "fleetx/ps/text_tables.h"
 
 namespace fleetx::ps {
 namespace {
@@ -317,46 +317,6 @@ void commit_snapshot(const std::string& folder, uint64_t number, int servers, Sa
   }
 }
 
-void save_text(TableService& tables, const std::string& folder, int server) {
-  for (size_t t = 0; t < tables.sparse().size(); ++t) {
-    const SparseSpec& spec = tables.job().sparse[t];
-    SparseTable& table = *tables.sparse()[t];
-    check_arg(spec.name.find('/') == std::string::npos, "table '", spec.name,
-              "': a name with a slash cannot be a file of the text layout");
-    const fs::path own = fs::path(folder) / (spec.name + "_txt");
-    fs::create_directories(own);
-    const std::string path = (own / str(spec.name, ".block", server)).string();
-    FileWriter file(path + ".txt");
-    const auto values = static_cast<size_t>(table.dim()) * (1 + spec.rule->states().size());
-    int64_t rows = 0;
-    std::string lines;
-    const auto flush = [&] {
-      file.write(lines);
-      lines.clear();
-    };
-    table.for_each([&](uint64_t id, std::span<const float> record) {
-      lines += std::to_string(id);
-      char number[32];
-      for (size_t i = 0; i < values; ++i) {
-        lines += i == 0 ? '\t' : ',';
-        lines.append(number, std::to_chars(number, number + sizeof number, record[i]).ptr);
-      }
-      lines += '\n';
-      ++rows;
-      if (lines.size() > kSparseBytes) flush();
-    });
-    flush();
-    file.finish();
-    std::string names = "Param", dims = std::to_string(table.dim());
-    for (size_t k = 0; k < spec.rule->states().size(); ++k) {
-      names += str(",State", k);
-      dims += str(",", table.dim());
-    }
-    write_file(path + ".meta", str("param=", spec.name, "\nshard_id=", server, "\nrow_names=",
-                                   names, "\nrow_dims=", dims, "\ncount=", rows, "\n"));
-  }
-}
-
 void read_part(const std::string& path, const VisitSection& visit) {
   const FileReader file(path);
   std::string content;
@@ -368,7 +328,7 @@ void read_part(const std::string& path, const VisitSection& visit) {
     wire::Cursor in({header, sizeof header}, path);
     const auto tag = in.number<uint32_t>();
     const auto bytes = in.number<uint64_t>(), sum = in.number<uint64_t>();
-    check_file(tag <= static_cast<uint32_t>(Section::kGone), path, ": unknown section ", tag);
+    check_file(tag <= static_cast<uint32_t>(Section::kSeen), path, ": unknown section ", tag);
     check_file(bytes <= kMaxSection && bytes <= file.size() - at, path, ": a section of ", bytes,
                " bytes");
     content.resize(bytes);
@@ -384,6 +344,7 @@ uint64_t parse_section(TableService& tables, int server, Section section, std::s
                        std::string_view path) {
   wire::Cursor in(content, path);
   check_file(section != Section::kProgress, path, ": it is the own snapshot of a server");
+  check_file(section < Section::kMembers, path, ": it is what a server gives its copy");
   if (section == Section::kDense) return load_dense(tables, in, path);
   if (section == Section::kGone) {
     load_gone(tables, in, path);
@@ -394,6 +355,8 @@ uint64_t parse_section(TableService& tables, int server, Section section, std::s
 }
 
 void load_snapshot(TableService& tables, const std::string& folder, int server) {
+  if (!fs::exists(fs::path(folder) / kManifest) && has_text(folder))
+    return load_text(tables, folder, server);
   const Manifest m = read_manifest(folder);
   const auto load = [&](uint64_t number, int parts, std::string_view extension) {
     uint64_t taken = 0;

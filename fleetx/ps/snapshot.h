@@ -38,15 +38,23 @@ void save_part(TableService& tables, const std::string& folder, uint64_t number,
 // for one server, after all have saved.
 void commit_snapshot(const std::string& folder, uint64_t number, int servers,
                      SaveOptions::Mode mode = SaveOptions::Mode::kAll);
-// The rows of sparse tables as PaddlePaddle 2.0 writes them: FOLDER/t_txt/t.block0.txt of server 0
-// has a line "id TAB values, by commas" for each row (value, then states), t.block0.meta says what
-// they are.
-void save_text(TableService& tables, const std::string& folder, int server);
-// Damage, a missing part or another model is an error that names the file.
+// Damage, a missing part or another model is an error that names the file. A folder without a
+// snapshot may have tables as text (text_tables.h).
 void load_snapshot(TableService& tables, const std::string& folder, int server);
 
-// kProgress: only in a server's own snapshots (own_snapshot.h).
-enum class Section : uint32_t { kEnd, kDense, kSparse, kProgress, kSparseWithUses, kGone };
+// kProgress: only in a server's own snapshots (own_snapshot.h); the last three: only in what a
+// server gives its copy (server_state.h).
+enum class Section : uint32_t {
+  kEnd,
+  kDense,
+  kSparse,
+  kProgress,
+  kSparseWithUses,
+  kGone,
+  kMembers,
+  kPending,
+  kSeen,
+};
 class PartWriter {
  public:
   explicit PartWriter(const std::string& path) : file_(path) {}

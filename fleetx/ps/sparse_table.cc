@@ -462,6 +462,20 @@ void SparseTable::for_each_change(const RowShard::Visit& visit, const Gone& gone
   }
 }
 
+void SparseTable::for_each_seen(const RowShard::VisitSeen& visit) {
+  for (const auto& shard : shards_) {
+    const Taken taken(*shard);
+    shard->for_each_seen(visit);
+  }
+}
+
+void SparseTable::put_seen(uint64_t id, int64_t count) {
+  Shard& shard = shard_of(hash_id(id));
+  const Taken taken(shard);
+  if (!shard.has_disk() && !shard.seen_room(1)) refuse();
+  shard.put_seen(id, count);
+}
+
 void SparseTable::put(uint64_t id, std::span<const float> record) {
   FLEETX_CHECK(static_cast<int64_t>(record.size()) == record_floats_);
   const uint64_t hash = hash_id(id);

@@ -65,6 +65,9 @@ class SparseTable {
   // Of the rows that have changed since the last begin_base(), and the ids of those that were
   // dropped (some may have been made again). Those of a shard that are gone come first.
   void for_each_change(const RowShard::Visit& visit, const Gone& gone);
+  // Ids that are not admitted yet, and how many pushes they have had.
+  void for_each_seen(const RowShard::VisitSeen& visit);
+  void put_seen(uint64_t id, int64_t count);
   // Gives a row this record, and makes it if there is none; for loading.
   void put(uint64_t id, std::span<const float> record);
   // Drops the rows that `keep` does not want and frees their memory; how many.

@@ -489,6 +489,42 @@ std::string TableService::confirm(int worker, const std::vector<uint64_t>& pushe
   return lost;
 }
 
+void TableService::for_each_pending(const VisitPending& visit) const {
+  for (size_t t = 0; t < states_.size(); ++t) {
+    const std::scoped_lock lock(states_[t]->mutex);
+    for (size_t w = 0; w < states_[t]->pending.size(); ++w)
+      for (const Push& push : states_[t]->pending[w]) visit(t, w, push.header, push.payload.text());
+  }
+}
+
+void TableService::keep_pending(size_t state, size_t worker, const Header& header,
+                                std::string_view payload) {
+  check_file(is_push(header.kind) && header.kind != Kind::kPushUses && worker < left_.size() &&
+                 payload.size() == payload_bytes(header) && state < states_.size() &&
+                 states_[state].get() == &state_of(header),
+             "a push that waits for its step: ", to_string(header.kind), " of worker ", worker,
+             " does not fit this job");
+  Payload kept;
+  kept.assign(payload);
+  const std::scoped_lock lock(states_[state]->mutex);
+  states_[state]->pending[worker].push_back({header, std::move(kept)});
+}
+
+std::vector<TableService::Member> TableService::members() const {
+  const std::scoped_lock lock(members_mutex_);
+  std::vector<Member> all;
+  for (size_t w = 0; w < left_.size(); ++w) all.push_back({left_[w], meeting_[w]});
+  return all;
+}
+
+void TableService::set_members(const std::vector<Member>& members) {
+  const std::scoped_lock lock(members_mutex_);
+  for (size_t w = 0; w < left_.size(); ++w) {
+    left_[w] = members[w].left;
+    meeting_[w] = members[w].meeting;
+  }
+}
+
 int64_t TableService::shrink(std::optional<float> threshold) {
   int64_t dropped = 0;
   for (const auto& table : sparse_) dropped += table->shrink(threshold);

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fleetx/ps/dense_table.h"
@@ -76,6 +78,20 @@ class TableService {
   std::vector<TableProgress> progress() const;
   void restore(const std::vector<TableProgress>& progress);
   std::string confirm(int worker, const std::vector<uint64_t>& pushes);
+
+  // For a copy that gets the state of its server (server_state.h). Sync: pushes that wait for those
+  // of other workers; `state` counts dense tables first.
+  using VisitPending = std::function<void(size_t state, size_t worker, const wire::Header& header,
+                                          std::string_view payload)>;
+  void for_each_pending(const VisitPending& visit) const;
+  void keep_pending(size_t state, size_t worker, const wire::Header& header,
+                    std::string_view payload);
+  struct Member {
+    bool left = false;
+    uint64_t meeting = 0;
+  };
+  std::vector<Member> members() const;
+  void set_members(const std::vector<Member>& members);
 
   int64_t shrink(std::optional<float> threshold);  // see SparseTable
   std::vector<TableStats> stats() const;

@@ -15,9 +15,11 @@ constexpr uint32_t kMagic = 0x31535046;  // "FPS1"
 
 std::string_view to_string(Kind kind) {
   constexpr std::string_view kNames[] = {
-      "nothing",   "hello",   "pull_dense", "push_dense", "set_dense", "pull_sparse", "push_sparse",
-      "push_uses", "barrier", "meet",       "save",       "commit",    "load",        "shrink",
-      "stats",     "ping",    "goodbye",    "stop",       "copy",      "reply",       "refused"};
+      "nothing",     "hello",       "pull_dense", "push_dense", "set_dense",
+      "pull_sparse", "push_sparse", "push_uses",  "barrier",    "meet",
+      "save",        "commit",      "load",       "shrink",     "stats",
+      "ping",        "goodbye",     "stop",       "copy",       "standby",
+      "state",       "follow",      "complete",   "reply",      "refused"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -52,8 +54,9 @@ Header decode(std::span<const char, kHeaderBytes> bytes) {
              "parameter server message: unknown kind ", int{kind});
   h.kind = static_cast<Kind>(kind);
   h.flags = in.number<uint8_t>();
-  check_file((h.flags & ~(kDoNotMake | kAlone | kByThreshold | kBase | kDelta | kText)) == 0,
-             "parameter server message: unknown flags ", int{h.flags});
+  check_file(
+      (h.flags & ~(kDoNotMake | kAlone | kByThreshold | kBase | kDelta | kText | kNewCopy)) == 0,
+      "parameter server message: unknown flags ", int{h.flags});
   check_file(in.number<uint16_t>() == 0, "parameter server message: reserved bytes are not zero");
   h.table = in.number<uint32_t>();
   h.lr = in.number<float>();
@@ -97,6 +100,7 @@ std::string encode(const Hello& hello) {
   put(out, hello.barrier);
   put_numbers(out, hello.pushes);
   put(out, hello.forwarded);
+  put(out, hello.takes_over);
   return out;
 }
 
@@ -110,6 +114,7 @@ Hello decode_hello(std::string_view bytes) {
   hello.barrier = in.number<uint64_t>();
   hello.pushes = in.numbers();
   hello.forwarded = in.number<uint8_t>();
+  hello.takes_over = in.number<uint8_t>();
   in.finish();
   return hello;
 }

@@ -22,7 +22,11 @@
 //                  count = number of the call
 //   kStats kPing kGoodbye kStop                    none
 //   kCopy                                          none; reply: ip:port of the copy it keeps,
-//                                                  count = 1: that is in its server's place
+//                                                  count = its Part
+//   kStandby                                       none; reply: its own ip:port and Part
+//   kState         count = offset                  some of the state of who is in its place
+//   kFollow                                        none; the state is whole, and taken over
+//   kComplete                                      none; all that was confirmed meanwhile is there
 //   kReply         of the request                  as above
 //   kRefused       of the request                  why; count = kind of the error
 #pragma once
@@ -59,6 +63,10 @@ enum class Kind : uint8_t {
   kGoodbye,
   kStop,
   kCopy,
+  kStandby,
+  kState,
+  kFollow,
+  kComplete,
   kReply,
   kRefused,
 };
@@ -72,6 +80,16 @@ inline constexpr uint8_t kDoNotMake = 1;                      // flag of kPullSp
 inline constexpr uint8_t kBase = 8, kDelta = 16, kText = 32;  // of kSave and kCommit (snapshot.h)
 inline constexpr uint8_t kByThreshold = 4;                    // of kShrink: there is one
 inline constexpr uint8_t kAlone = 2;  // of a reply: the server has no copy any more
+// Of a reply to a ping or a change, whose text is its ip:port: the server has a copy again.
+inline constexpr uint8_t kNewCopy = 64;
+
+// Of the two that have the same tables (replica.h), one is active.
+enum class Part : uint64_t {
+  kStandby,    // has all that the active one has confirmed, and may take its place
+  kActive,     // workers are with it
+  kBlank,      // was started again, and has nothing
+  kFollowing,  // is given what the active one has
+};
 
 struct Header {
   Kind kind = Kind::kPing;
@@ -94,6 +112,7 @@ Header decode(std::span<const char, kHeaderBytes> bytes);
 
 // Payloads of texts: folders, errors, job descriptions, statistics.
 inline constexpr uint64_t kMaxTextBytes = uint64_t{16} << 20;
+inline constexpr uint64_t kMaxStateBytes = uint64_t{4} << 20;  // of a kState
 
 struct Hello {
   uint64_t start = 0;  // a random number of this process: a worker that was started again is new
@@ -103,7 +122,8 @@ struct Hello {
   // push, the pushes of each table (dense ones first) and the last barrier that the worker came to.
   uint64_t confirmed = 0, barrier = 0;
   std::vector<uint64_t> pushes{};
-  uint8_t forwarded = 0;  // said by a server in the name of its worker, to the copy (replica.h)
+  uint8_t forwarded = 0;   // said by a server in the name of its worker, to the copy (replica.h)
+  uint8_t takes_over = 0;  // who was active cannot be reached: the standby takes its place
 };
 std::string encode(const Hello& hello);
 Hello decode_hello(std::string_view bytes);

@@ -3,6 +3,7 @@
 #include "fleetx/ps/snapshot.h"
 
 #include "fleetx/ps/own_snapshot.h"
+#include "fleetx/ps/server_state.h"
 #include "tests/fuzz/refusal.h"
 
 namespace fleetx::ps {
@@ -20,6 +21,12 @@ void check(std::string_view bytes) {
                                      Section::kGone};
     if (bytes[0] == 2)
       decode_progress(bytes.substr(1), job, "fuzz");
+    else if (bytes[0] == 6)
+      decode_members(bytes.substr(1), job, "fuzz");
+    else if (bytes[0] == 10)
+      parse_pending(tables, bytes.substr(1), "fuzz");
+    else if (bytes[0] == 14)
+      parse_seen(tables, bytes.substr(1), "fuzz");
     else
       parse_section(tables, 0, kSections[static_cast<unsigned char>(bytes[0]) % 4], bytes.substr(1),
                     "fuzz");

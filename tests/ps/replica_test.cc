@@ -19,13 +19,24 @@ constexpr int kWorkers = 2, kSteps = 120, kIds = 15;
 // Two servers as processes, each with the copy of the other.
 struct Chain {
   explicit Chain(const std::string& mode) : mode(mode) {
-    for (size_t s = 0; s < 2; ++s)
-      servers[s] = std::make_unique<Process>(
-          std::vector<std::string>{"server", std::to_string(s), endpoints[s], mode,
-                                   std::to_string(kWorkers), "2", "-",
-                                   "copied_by:" + endpoints[1 - s]},
-          folder / ("log" + std::to_string(s)));
+    for (size_t s = 0; s < 2; ++s) start(s, "copied_by:");
   }
+  void start(size_t s, const std::string& how) {
+    servers[s] = std::make_unique<Process>(
+        std::vector<std::string>{"server", std::to_string(s), endpoints[s], mode,
+                                 std::to_string(kWorkers), "2", "-", how + endpoints[1 - s]},
+        folder / ("log" + std::to_string(s) + "." + std::to_string(starts++)));
+  }
+  void kill(size_t s) const {
+    servers[s]->signal(SIGKILL);
+    servers[s]->wait();
+  }
+  // One that was killed comes back, and is the copy of the other.
+  void start_again(size_t s) {
+    start(s, "blank:");
+    EXPECT_TRUE(servers[s]->says("is complete")) << logs();
+  }
+  std::string logs() const { return servers[0]->output() + "---\n" + servers[1]->output(); }
   JobSpec job() const {
     return small_job(kWorkers, 2, mode == "sync" ? Mode::kSync : Mode::kAsync, add_rule());
   }
@@ -37,6 +48,7 @@ struct Chain {
             .connect_timeout = std::chrono::seconds(20)};
   }
   const std::string mode;
+  int starts = 0;
   testing::TempDir folder;
   std::vector<std::string> endpoints = free_endpoints(2);
   std::unique_ptr<Process> servers[2];
@@ -184,6 +196,106 @@ TEST(Replica, AWorkerThatStartsLaterFindsTheCopy) {
     b->goodbye();
     EXPECT_EQ(chain.servers[1 - victim]->wait(), 0) << chain.servers[1 - victim]->output();
   }
+}
+
+// Steps are short, so that some fall into the time in which the state is on its way.
+void take_a_while() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
+
+// A server dies, comes back as the copy of what took its place; then the other dies, too.
+TEST(Replica, ACopyIsMadeAgainSoThatASecondLossLosesNothing) {
+  const Result whole = run("sync", 0, 0, 0);
+  for (const size_t first : {size_t{0}, size_t{1}}) {
+    Chain chain("sync");
+    const JobSpec job = chain.job();
+    Result broken;
+    {
+      Client a(chain.client(0)), b(chain.client(1));
+      std::thread other([&] {
+        train(b, job, [](int) { take_a_while(); });
+        b.goodbye();
+      });
+      std::thread restart;
+      broken = train(a, job, [&](int step) {
+        take_a_while();
+        if (step == 20) chain.kill(first);
+        if (step == 30) restart = std::thread([&] { chain.start_again(first); });
+        if (step == 80) {
+          restart.join();
+          chain.kill(1 - first);
+        }
+        if (step == 90) restart = std::thread([&] { chain.start_again(1 - first); });
+        if (step == 115) restart.join();
+      });
+      a.goodbye();
+      other.join();
+    }
+    EXPECT_EQ(broken.values, whole.values) << chain.logs();
+    EXPECT_LT(broken.longest, 5);
+    for (size_t s = 0; s < 2; ++s) EXPECT_EQ(chain.servers[s]->wait(), 0) << chain.logs();
+  }
+}
+
+// Pushes go on all the time; each is applied once.
+TEST(Replica, AsyncLosesNothingWhenServersComeBack) {
+  Chain chain("async");
+  const JobSpec job = chain.job();
+  Values zeros(job.dense[0]), ones(job.dense[0]);
+  for (auto& p : zeros.params) std::ranges::fill(p, 0.0f);
+  for (auto& p : ones.params) std::ranges::fill(p, 1.0f);
+  std::vector<std::thread> threads;
+  std::atomic<bool> enough{false};
+  std::atomic<int> pushed{0};
+  Client a(chain.client(0)), b(chain.client(1));
+  a.set_dense(0, zeros.const_pointers()).wait();
+  for (Client* client : {&a, &b})
+    threads.emplace_back([&, client] {
+      for (; !enough; ++pushed) client->push_dense(0, ones.const_pointers(), 0);
+      client->flush();
+    });
+  const auto some_more = [&] {
+    for (const int until = pushed + 200; pushed < until;) std::this_thread::yield();
+  };
+  some_more();
+  for (const size_t victim : {size_t{0}, size_t{1}, size_t{0}}) {
+    chain.kill(victim);
+    some_more();
+    chain.start_again(victim);
+    some_more();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1200));  // all are told of the copy
+  }
+  enough = true;
+  for (std::thread& thread : threads) thread.join();
+  a.pull_dense(0, zeros.pointers()).wait();
+  for (const auto& p : zeros.params)
+    for (const float x : p) EXPECT_EQ(x, static_cast<float>(pushed)) << chain.logs();
+  a.goodbye();
+  b.goodbye();
+  for (size_t s = 0; s < 2; ++s) EXPECT_EQ(chain.servers[s]->wait(), 0) << chain.logs();
+}
+
+// One that was started again must not take the place of its copy for a worker that starts then, nor
+// for one that has not noticed yet.
+TEST(Replica, AServerThatCameBackSendsWorkersToItsCopy) {
+  Chain chain("async");
+  const JobSpec job = chain.job();
+  Values ones(job.dense[0]), values(job.dense[0]);
+  for (auto& p : ones.params) std::ranges::fill(p, 1.0f);
+  for (auto& p : values.params) std::ranges::fill(p, 0.0f);
+  Client a(chain.client(0));
+  a.set_dense(0, values.const_pointers()).wait();
+  chain.kill(1);
+  chain.start(1, "blank:");
+  for (int i = 0; i < 10; ++i) a.push_dense(0, ones.const_pointers(), 0).wait();
+  Client b(chain.client(1));
+  for (int i = 0; i < 10; ++i) b.push_dense(0, ones.const_pointers(), 0).wait();
+  EXPECT_TRUE(chain.servers[1]->says("is complete")) << chain.logs();
+  EXPECT_EQ(chain.servers[1]->output().find("takes its place"), std::string::npos) << chain.logs();
+  b.pull_dense(0, values.pointers()).wait();
+  for (const auto& p : values.params)
+    for (const float x : p) EXPECT_EQ(x, 20) << chain.logs();
+  a.goodbye();
+  b.goodbye();
+  for (size_t s = 0; s < 2; ++s) EXPECT_EQ(chain.servers[s]->wait(), 0) << chain.logs();
 }
 
 // Where no worker has come to the copy, one that starts waits for the server: it may start later.

@@ -110,7 +110,7 @@ TEST(Server, DelaysAreCompensated) {
   sync.mode = Mode::kSync;
   expect_error(Error::Kind::kInvalidArgument, {"async"}, [&] { sync.check(); });
   expect_error(Error::Kind::kInvalidArgument, {"DC-ASGD", "replicas=1"}, [&] {
-    Server({.job = job, .endpoint = "127.0.0.1:0", .secret = "s", .keeps_copy = true});
+    Server({.job = job, .endpoint = "127.0.0.1:0", .secret = "s", .keeps_copy_of = "127.0.0.1:1"});
   });
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 
+#include "fleetx/ps/text_tables.h"
 #include "tests/ps/job.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
@@ -143,6 +144,101 @@ TEST(Snapshot, TextIsThatOfTheOriginal) {
   }
   EXPECT_EQ(read, rows) << "every float to its bits";
   client.goodbye();
+}
+
+// Any number of servers reads what two have written.
+TEST(Snapshot, TextIsReadIntoAnyNumberOfServers) {
+  const testing::TempDir folder, saved;
+  const JobSpec job = job_of(2);
+  Servers servers(job);
+  Client client(servers.client(0));
+  Values first(job.dense[0], 1);
+  client.set_dense(0, first.const_pointers()).wait();
+  push(client, 2, 0, 50);
+  client.save(saved.path(), {.text = true});
+  client.goodbye();
+  const Rows rows = loaded(saved.path(), 1);
+  fs::copy(fs::path(saved.path()) / "rows_txt", fs::path(folder.path()) / "rows_txt");
+  for (const int n : {1, 2, 3}) EXPECT_EQ(loaded(folder.path(), n), rows) << n << " servers";
+}
+
+// Two rows as the original writes them for adam, and one that is not admitted yet.
+constexpr const char* kAdamMeta =
+    "param=rows\nshard_id=0\nrow_names=Param,Moment1,Moment2,Beta1Pow,Beta2Pow\n"
+    "row_dims=3,3,3,1,1\ncount=3\n";
+constexpr const char* kAdamRows =
+    "7\t4\t0\t1\t1,2,3,4,5,6,7,8,9,0.9,0.99\n"
+    "9223372036854775807\t5\t2\t1\t-1e-3,2.5,0,0,0,0,0,0,0,0.9,0.99\n"
+    "8\t2\t0\t0\t1,1,1,0,0,0,0,0,0,0.9,0.99\n";
+
+struct TextTable {
+  explicit TextTable(const UpdateRulePtr& rule) : job(small_job(1, 1, Mode::kAsync, rule)) {
+    job.sparse[0].min_count = 3;
+  }
+  void parse(const std::string& meta, const std::string& rows) {
+    parse_text(tables, 0, 0, meta, rows, "rows.block0");
+  }
+  JobSpec job;
+  PayloadPool pool;
+  TableService tables{job, 0, 1, pool};
+};
+
+TEST(Snapshot, TextOfTheOriginalWithCountsIsRead) {
+  TextTable t(counting());  // two states, too
+  t.parse(kAdamMeta, kAdamRows);
+  Rows rows;
+  t.tables.sparse()[0]->for_each([&](uint64_t id, std::span<const float> record) {
+    rows[id].assign(record.begin(), record.end());
+  });
+  EXPECT_EQ(rows, (Rows{{7, {1, 2, 3, 4, 5, 6, 7, 8, 9}},
+                        {9223372036854775807ull, {-1e-3f, 2.5f, 0, 0, 0, 0, 0, 0, 0}}}));
+  int64_t seen = 0;
+  t.tables.sparse()[0]->for_each_seen([&](uint64_t id, int64_t count) {
+    EXPECT_EQ(id, 8u);
+    seen = count;
+  });
+  EXPECT_EQ(seen, 2);
+  // The value alone: states begin anew.
+  TextTable alone(counting());
+  alone.parse("row_names=Param\nrow_dims=3\ncount=1\n", "5\t1,2,3\n");
+  alone.tables.sparse()[0]->for_each([](uint64_t, std::span<const float> record) {
+    EXPECT_EQ(std::vector<float>(record.begin(), record.end()),
+              (std::vector<float>{1, 2, 3, 0, 0, 0, 5, 5, 5}));
+  });
+}
+
+TEST(Snapshot, MistakesInTextAreNamedWithTheirLine) {
+  const auto refused = [](Error::Kind kind, std::initializer_list<std::string_view> parts,
+                          const std::string& meta, const std::string& rows,
+                          const UpdateRulePtr& rule = sgd()) {
+    expect_error(kind, parts, [&] { TextTable(rule).parse(meta, rows); });
+  };
+  const std::string meta = "param=rows\nrow_names=Param\nrow_dims=3\ncount=2\n";
+  constexpr auto kCorrupt = Error::Kind::kCorrupt, kOther = Error::Kind::kInvalidArgument;
+  TextTable(sgd()).parse(meta, "1\t1,2,3\n2\t1,2,3");
+  refused(kCorrupt, {"rows.block0.txt:2: 'x' is not an id"}, meta, "1\t1,2,3\nx\t1,2,3\n");
+  refused(kCorrupt, {":1: value 2 is '2x'"}, meta, "1\t1,2x,3\n");
+  refused(kCorrupt, {":1: only 2 values where 3 are expected"}, meta, "1\t1,2\n");
+  refused(kCorrupt, {":1: more than 3 values"}, meta, "1\t1,2,3,4\n");
+  refused(kCorrupt, {":1: expected id, count"}, meta, "1\t1\t1\t7\t1,2,3\n");
+  refused(kCorrupt, {"1 rows where 2 are expected", "incomplete"}, meta, "1\t1,2,3\n");
+  refused(kCorrupt, {"rows.block0.meta: there is no row_dims="}, "row_names=Param\n", "");
+  refused(kCorrupt, {"rows.block0.meta:1: expected name=value"}, "row_names\n", "");
+  refused(kOther, {"the first column is Param of 4 values", "rows of 3", "another model"},
+          "row_names=Param\nrow_dims=4\ncount=0\n", "");
+  refused(kOther, {"another optimizer: 2 states (Param,Moment1,Moment2,Beta1Pow,Beta2Pow)"},
+          kAdamMeta, kAdamRows, momentum());
+}
+
+TEST(Snapshot, AFolderOfTextThatIsNotOfThisModelIsRefused) {
+  const testing::TempDir folder;
+  fs::create_directories(fs::path(folder.path()) / "other_txt");
+  expect_error(Error::Kind::kInvalidArgument, {"sparse table 'other' is not in this job"},
+               [&] { loaded(folder.path(), 1); });
+  fs::create_directories(fs::path(folder.path()) / "rows_txt");
+  fs::remove(fs::path(folder.path()) / "other_txt");
+  expect_error(Error::Kind::kInvalidArgument, {"rows.block0.txt is missing"},
+               [&] { loaded(folder.path(), 1); });
 }
 
 }  // namespace

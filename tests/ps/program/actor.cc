@@ -1,5 +1,7 @@
 // A server or worker of a small job, as a process of its own that can be killed:
-//   actor server INDEX ENDPOINT MODE WORKERS SERVERS SNAPSHOT|- fresh|restore|copied_by:ENDPOINT
+//   actor server INDEX ENDPOINT MODE WORKERS SERVERS SNAPSHOT|- HOW
+//     HOW: fresh, restore, copied_by:ENDPOINT, or blank:ENDPOINT (the same, started again); with
+//     copies there are two servers
 //   actor worker INDEX ENDPOINTS MODE WORKERS PHASE loop|SIGNAL FOLDER
 // A worker is in a phase (start, pull, push, barrier, save, load, shrink, steps) again and again
 // until its input ends, or sends itself a signal in the middle of it. What it meets goes to its
@@ -30,13 +32,17 @@ int serve(char** argv) {
   const JobSpec job =
       small_job(std::atoi(argv[4]), std::atoi(argv[5]), mode_of(argv[3]), add_rule());
   const std::string snapshot = argv[6], how = argv[7];
+  const bool copies = how.starts_with("copied_by:") || how.starts_with("blank:");
+  const std::string other = copies ? how.substr(how.find(':') + 1) : "";
   say("begins");
   Server server({.job = job,
                  .index = std::atoi(argv[1]),
                  .endpoint = argv[2],
                  .secret = "s3cret",
-                 .copied_by = how.starts_with("copied_by:") ? how.substr(10) : "",
-                 .keeps_copy = how.starts_with("copied_by:"),
+                 .copied_by = other,
+                 .keeps_copy_of = other,
+                 .blank = how.starts_with("blank:"),
+                 .on_complete = [] { say("is complete"); },
                  .snapshot = snapshot == "-" ? "" : snapshot,
                  .snapshot_interval = std::chrono::milliseconds(300)});
   if (how == "restore") server.restore();

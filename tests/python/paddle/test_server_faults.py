@@ -25,6 +25,7 @@ parser.add_argument("--steps", type=int, default=150)
 parser.add_argument("--kill", default="")        # worker1, server0
 parser.add_argument("--signal", type=int, default=9)
 parser.add_argument("--snapshot")                # the server is killed when this file is there
+parser.add_argument("--then", default="")        # this server is killed, too, when the first one is a copy again
 args = parser.parse_args()
 
 paddle.enable_static()
@@ -64,6 +65,12 @@ else:
                 while args.snapshot and not os.path.exists(args.snapshot):
                     time.sleep(0.02)
                 os.kill(int(pathlib.Path(args.kill + ".pid").read_text()), args.signal)
+        if step == 100 and args.then and me == "worker0":
+            back = pathlib.Path("log/serverlog." + args.kill[-1])
+            while back.read_text().count("has all that was learned") < 2:
+                time.sleep(0.02)
+            time.sleep(0.5)  # fleetrun is told
+            os.kill(int(pathlib.Path(args.then + ".pid").read_text()), 9)
     print("%s start %d: first %f last %f" % (me, again, first, last), flush=True)
     fleet.barrier_worker()
     fleet.stop_worker()
@@ -127,6 +134,19 @@ def test_with_replicas_nothing_is_lost(tmp_path, number):
     r = run(tmp_path, "--server_num=2 --worker_num=2 --replicas=2", "--mode", "sync", "--kill", "server1", "--signal", str(number))
     assert r.code == 0 and "server 1: its copy takes its place; nothing is lost" in r.launcher, r.launcher + str(r.logs)
     assert "the copy of server 1" in r.logs["serverlog.0"] and "takes its place" in r.logs["serverlog.0"], r.logs
+    for i in range(2):
+        end = [re.search("last (.*)", log[f"workerlog.{i}"])[1] for log in (whole.logs, r.logs)]
+        assert end[0] == end[1]
+
+
+def test_with_replicas_a_second_loss_loses_nothing(tmp_path):
+    flags = "--server_num=2 --worker_num=2 --replicas=2"
+    whole = run(tmp_path, flags, "--mode", "sync")
+    r = run(tmp_path, flags, "--mode", "sync", "--kill", "server1", "--then", "server0")
+    assert r.code == 0, r.launcher + str(r.logs)
+    for server in range(2):
+        assert f"server {server}: its copy takes its place; nothing is lost; started again (1 of 3)" in r.launcher, r.launcher
+    assert whole.code == 0 and learned(r.logs["workerlog.0"]) == [0], r.logs
     for i in range(2):
         end = [re.search("last (.*)", log[f"workerlog.{i}"])[1] for log in (whole.logs, r.logs)]
         assert end[0] == end[1]
