@@ -285,15 +285,23 @@ def _feed_of(program, feed):
 
 
 def _with_lengths(program, feed):
-    """Adds the lengths of sequences: those of a LoDTensor; rows of an array are sequences of one."""
+    """Adds the lengths of sequences: those of a LoDTensor; rows of an array are sequences of one. Of sequences of
+    sequences, the lengths of the outer ones too."""
     out = dict(feed)
-    for name, lengths in program.lengths_of.items():
-        if name in feed and lengths not in feed and program.ir.has(lengths):
-            value = feed[name]
-            known = value.recursive_sequence_lengths() if isinstance(value, LoDTensor) else []
-            if known:
-                out[name] = _rows(value.numpy(), program.ir.shape(name))
-            out[lengths] = numpy.array(known[-1] if known else [1] * len(numpy.asarray(value)), "int64")
+    for name in program.lengths_of.keys() & feed.keys():
+        value = feed[name]
+        known = value.recursive_sequence_lengths() if isinstance(value, LoDTensor) else []
+        if known:
+            out[name] = value = _rows(value.numpy(), program.ir.shape(name))
+        rows = len(numpy.asarray(value))
+        while name in program.lengths_of:
+            name = program.lengths_of[name]
+            if name not in feed and program.ir.has(name):
+                out[name] = numpy.array(known.pop() if known else [1] * rows, "int64")
+            rows = len(out[name]) if name in out else rows
+            steps = name + _graph.STEPS_SUFFIX
+            if name in out and program.ir.has(steps):
+                out[steps] = numpy.arange(numpy.max(out[name], initial=0))
     return out
 
 
@@ -405,10 +413,35 @@ class Executor:
         if program.lr_schedules:
             self._set_learning_rates(program, scope)
         ir, feed = _fed_where_it_is_computed(program, feed, scope)
+        if program.has_sequences or program.lengths_of and not return_numpy:
+            return self._run_with_lengths(program, ir, scope, feed, fetch, return_numpy)
         results = self._exe.run(ir, scope.native, feed, fetch)
         if not return_numpy:
             return [LoDTensor(r) for r in results]
         return [r.view(_OneNumber) if r.size == 1 else r for r in results]
+
+    def _run_with_lengths(self, program, ir, scope, feed, fetch, return_numpy):
+        """Rows of sequences with their lengths, and without rows of no sequence behind them."""
+        levels = []
+        for name in fetch:
+            variable, found = program._variable(name), []
+            while variable.lengths is not None and ir.has(variable.lengths.name):
+                variable = variable.lengths
+                found.append(variable)
+            levels.append(found)
+        names = sorted({v.name for found in levels for v in found})
+        results = self._exe.run(ir, scope.native, feed, fetch + names)
+        known, out = dict(zip(names, results[len(fetch):])), []
+        for value, found in zip(results, levels):
+            tensor, lengths = LoDTensor(value), [known[v.name] for v in found]
+            if found and numpy.ndim(value) and lengths[0].sum() <= len(value):
+                tensor.set(value[:lengths[0].sum()] if found[0].loose_rows else value)
+                if len(tensor.numpy()) == lengths[0].sum():
+                    tensor.set_recursive_sequence_lengths([n.tolist() for n in reversed(lengths)])
+            out.append(tensor)
+        if not return_numpy:
+            return out
+        return [t.numpy().view(_OneNumber) if t.numpy().size == 1 else t.numpy() for t in out]
 
     def _set_learning_rates(self, program, scope):
         for schedule, name in program.lr_schedules:
@@ -447,6 +480,9 @@ class Executor:
             self._set_learning_rates(program, scope)
             return fetch_handler._next
 
+        if any(name.endswith(_graph.STEPS_SUFFIX) for name in program.data_names()):
+            raise native.UnsupportedError("train_from_dataset: a program with sequence_pad needs its maxlen; batches of "
+                                          "data sets are as long as they come")
         inputs = _dataset_inputs(program, dataset.use_var)
         batches = dataset._open()
         try:

@@ -9,6 +9,7 @@ from paddle.utils import unique_name
 
 GRAD_SUFFIX = "@GRAD"
 LENGTHS_SUFFIX = "@LENGTHS"  # of the sequences in an input with lod_level=1: an input of its own
+STEPS_SUFFIX = "@STEPS"  # 0, 1, ... up to the longest of these lengths: an input, where a layer asked for it
 
 
 class Variable:
@@ -20,6 +21,7 @@ class Variable:
         self._persistable = None
         self.lod_level = 0
         self.lengths = None  # variable with the lengths of the sequences that the rows of this one form
+        self.loose_rows = False  # of lengths: behind the rows of their sequences there are others, of none
         self.dim_of = None  # (variable, axis) where this is a length of another variable's shape
         self.error_clip = None
         self._asks_identity = None  # of the result of a == b and a != b: are they the same variable?
@@ -264,6 +266,7 @@ class Program:
         self._block = Block(self)
         self.lr_schedules = []  # (LRScheduler, name of the learning rate)
         self.lengths_of = {}  # input with sequences -> input with their lengths
+        self.has_sequences = False  # that do not come from an input
         self.loaders = []  # DataLoaders that feed this program by themselves
         self.gradient_names = {}  # w@GRAD -> the variable with the gradient that the update of w reads
         self.trained_by = None  # what minimize() was told, and the programs before: for fluid.DistributeTranspiler
@@ -295,7 +298,8 @@ class Program:
             kind = Parameter if self.ir.var(name)["is_parameter"] else Variable
             found = self._variables[name] = kind(self, name)
             if name in self.lengths_of:
-                found.lod_level, found.lengths = 1, self._variable(self.lengths_of[name])
+                found.lengths = self._variable(self.lengths_of[name])
+                found.lod_level = 1 + found.lengths.lod_level
         return found
 
     def note_gradients(self, pairs):
@@ -399,7 +403,7 @@ class Program:
             other.lr_schedules = list(self.lr_schedules)
         other.feed_names, other.fetch_names = self.feed_names, self.fetch_names
         other.gradient_names, other.loose_inputs = dict(self.gradient_names), set(self.loose_inputs)
-        other.loaders = list(self.loaders)  # both read from them
+        other.loaders, other.has_sequences = list(self.loaders), self.has_sequences  # both read from them
         return other
 
     def _take_notes(self, old):
@@ -407,7 +411,7 @@ class Program:
         new = self._variable(old.name)
         if isinstance(new, Parameter) and isinstance(old, Parameter):
             new.attr = old.attr
-        new.lod_level, new.error_clip = old.lod_level, old.error_clip
+        new.lod_level, new.error_clip, new.loose_rows = old.lod_level, old.error_clip, old.loose_rows
         if old.lengths is not None and self.ir.has(old.lengths.name):
             new.lengths = self._variable(old.lengths.name)
         if old.dim_of is not None and self.ir.has(old.dim_of[0].name):
@@ -542,6 +546,9 @@ def emit(op, inputs, attrs=None, outputs=None, name=None):
     dests = [(slot, [v if isinstance(v, str) else v.name for v in as_list(values)])
              for slot, values in (outputs or {}).items()]
     layer = name or unique_name.generate(op)
+    lengths = _lengths_of(v for value in inputs.values() for v in as_list(value))
+    if lengths is not None and lengths.loose_rows:
+        _check_loose_rows(op, attrs or {})
     try:
         made = program.builder().op(op, slots, attrs or {}, dests, layer, *user_line())
     except native.InvalidArgumentError:
@@ -549,12 +556,20 @@ def emit(op, inputs, attrs=None, outputs=None, name=None):
             raise
         return _emit_in_float32(op, inputs, attrs, layer)
     out = {slot: [program._variable(n) for n in names] for slot, names in made.items()}
-    lengths = _lengths_of(v for value in inputs.values() for v in as_list(value))
     if lengths is not None:
         for variables in out.values():
             for v in variables:
                 v.lengths = lengths
     return out
+
+
+def _check_loose_rows(op, attrs):
+    """An op must not mix rows of sequences with the rows behind them, which belong to none."""
+    over_all = op in ("mean", "accuracy", "auc", "batch_norm") or op.startswith("reduce_") and 0 in (attrs.get("dim") or [0])
+    if over_all:
+        raise native.UnsupportedError(
+            f"{op}: over the rows of sequence_unpad or sequence_slice, behind which stand rows of no sequence; take one row "
+            "per sequence first (sequence_pool), or feed the input with lod_level=1")
 
 
 def _emit_in_float32(op, inputs, attrs, name):
@@ -591,6 +606,8 @@ def layer_call(function, x, options, name):
     _check_variables(function.__name__, "x", [x])
     if x.dtype == "float64":
         return in_float64(layer_call(function, in_float32(x), options, name))
+    if x.lengths is not None and x.lengths.loose_rows:
+        _check_loose_rows(function.__name__, {})
     program = x._program
     out = program._variable(function(program.builder(), x.name, options, name, *user_line()))
     out.lengths = x.lengths

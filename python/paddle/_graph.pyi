@@ -18,6 +18,7 @@ DTypeLike = str | type | numpy.dtype
 
 GRAD_SUFFIX: Any
 LENGTHS_SUFFIX: Any
+STEPS_SUFFIX: Any
 
 
 class Parameter(Variable):
@@ -38,6 +39,7 @@ class Program:
     ir: Any
     lr_schedules: Any
     lengths_of: Any
+    has_sequences: Any
     loaders: Any
     gradient_names: Any
     trained_by: Any
@@ -92,6 +94,7 @@ class Variable:
     name: str
     lod_level: int
     lengths: Any
+    loose_rows: Any
     dim_of: Any
     error_clip: Any
     def __init__(self, program: Program | None, name: str | None) -> None: ...

@@ -18,7 +18,7 @@ __all__ = ["DataLoader", "Dataset", "IterableDataset", "TensorDataset", "Sampler
 
 def as_batch(column, variable=None):
     """Values of one field of all samples as one array, in the declared type and shape."""
-    if variable is not None and variable.lod_level == 1:
+    if variable is not None and variable.lod_level > 0:
         return _sequences(column, variable)
     name = f"feed '{variable.name}'" if variable is not None else "a batch"
     try:
@@ -52,10 +52,13 @@ def _as_fed(batch):
 
 def _sequences(column, variable):
     """The sequences of all samples one after the other, with their lengths."""
-    row = [d for d in variable.shape[1:]]
+    row, lengths = [d for d in variable.shape[1:]], []
+    for _ in range(variable.lod_level - 1):  # sequences of sequences
+        lengths.append([len(sample) for sample in column])
+        column = [inner for sample in column for inner in sample]
     parts = [numpy.asarray(sample, variable.dtype).reshape([-1] + row) for sample in column]
     tensor = LoDTensor(numpy.concatenate(parts))
-    tensor.set_recursive_sequence_lengths([[len(part) for part in parts]])
+    tensor.set_recursive_sequence_lengths(lengths + [[len(part) for part in parts]])
     return tensor
 
 

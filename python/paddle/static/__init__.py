@@ -47,13 +47,10 @@ def data(name, shape, dtype=None, lod_level=0):
     program.builder().data(name, dtype, dims, *user_line())
     variable = program._variable(name)
     variable.lod_level = lod_level
-    if lod_level > 1:
-        raise native.UnsupportedError(f"data '{name}': sequences of sequences (lod_level={lod_level}) are not here")
-    if lod_level == 1:
-        lengths = name + _graph.LENGTHS_SUFFIX
-        program.builder().data(lengths, "int64", [-1], *user_line())
-        variable.lengths = program._variable(lengths)
-        program.lengths_of[name] = lengths
+    if lod_level > 0:
+        # Lengths of sequences of sequences are rows of sequences themselves.
+        variable.lengths = data(name + _graph.LENGTHS_SUFFIX, [-1], "int64", lod_level - 1)
+        program.lengths_of[name] = variable.lengths.name
     return variable
 
 

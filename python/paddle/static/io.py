@@ -138,9 +138,11 @@ def serialize_program(feed_vars, fetch_vars, program=None):
 
 
 def write_inference_model(model_path, params_path, feed_names, fetch_vars, program):
-    pruned = Program(_program(program).ir.clone_for_test().prune([v.name for v in fetch_vars]))
+    lengths = {v.name: [v.lengths.name, v.lengths.loose_rows] for v in fetch_vars if v.lengths is not None}
+    targets = [v.name for v in fetch_vars] + sorted({name for name, _ in lengths.values()})
+    pruned = Program(_program(program).ir.clone_for_test().prune(targets))
     needed = [n for n in pruned.ir.vars() if pruned.ir.var(n)["is_data"]]
-    missing = [n for n in needed if n not in feed_names and not n.endswith(_graph.LENGTHS_SUFFIX)]
+    missing = [n for n in needed if n not in feed_names and not n.endswith((_graph.LENGTHS_SUFFIX, _graph.STEPS_SUFFIX))]
     if missing:
         raise native.InvalidArgumentError(
             f"save_inference_model: the targets need the inputs {', '.join(missing)}, which are not in the feeds")
@@ -151,7 +153,8 @@ def write_inference_model(model_path, params_path, feed_names, fetch_vars, progr
             file.write(pruned.ir.to_proto())
         if params_path is None:
             return
-        metadata = {"feed": json.dumps(list(feed_names)), "fetch": json.dumps([v.name for v in fetch_vars])}
+        metadata = {"feed": json.dumps(list(feed_names)), "fetch": json.dumps([v.name for v in fetch_vars]),
+                    "lengths": json.dumps(lengths)}
         save_arrays(params_path, _values(pruned.ir.persistables(), global_scope(), "save_inference_model"), metadata)
     finally:
         for name in rows:
@@ -176,6 +179,10 @@ def read_inference_model(model_path, params_path):
     if "feed" not in metadata or "fetch" not in metadata:
         raise native.CorruptFileError(f"{params_path} does not say what is fed and fetched; it is not an inference model")
     program.feed_names, program.fetch_names = json.loads(metadata["feed"]), json.loads(metadata["fetch"])
+    for name, (lengths, loose) in json.loads(metadata.get("lengths", "{}")).items():
+        program._variable(name).lengths = program._variable(lengths)
+        program._variable(lengths).loose_rows = loose
+        program.has_sequences = program.has_sequences or loose
     return [program, program.feed_names, [program._variable(n) for n in program.fetch_names]]
 
 

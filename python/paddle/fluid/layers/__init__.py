@@ -43,15 +43,17 @@ def cumsum(x, axis=None, exclusive=None, reverse=None):
 
 
 _NO_FLOW = "cond and where, or a Python loop that builds the ops; programs have no loops inside"
-_NO_LOD = "sequence_pool, or padded sequences and sequence_mask"
-_REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "while_loop", "StaticRNN",
-                                        "DynamicRNN", "array_write", "array_read", "array_length")}
-_REFUSED.update({name: _NO_LOD for name in ("sequence_unpad", "sequence_slice", "sequence_scatter", "lod_append")})
-_REFUSED.update({name: "a layer over a whole sequence, such as paddle.nn.LSTM" for name in (
-    "dynamic_lstm", "dynamic_gru", "lstm", "gru_unit", "rnn", "LSTMCell", "GRUCell", "beam_search")})
-_REFUSED.update({"nce": "fc", "conv3d": "conv2d", "pool3d": "pool2d",
-                 "linear_chain_crf": "nothing", "crf_decoding": "nothing", "warpctc": "cross_entropy", "unique": "nothing",
-                 "chunk_eval": "nothing", "sampled_softmax_with_cross_entropy": "softmax_with_cross_entropy",
+_BEAMS = "the encoder in the program, and the loop over steps and beams in Python; programs have no loops inside"
+_REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "while_loop", "array_write", "array_read", "array_length",
+                                        "create_array")}
+_REFUSED["DynamicRNN"] = "dynamic_lstm and dynamic_gru, or StaticRNN over a known number of steps; programs have no loops inside"
+_REFUSED["lod_append"] = "lod_reset"
+_REFUSED.update({name: "dynamic_lstm, dynamic_gru or lstm, or paddle.nn.LSTM over a known number of steps" for name in (
+    "dynamic_lstmp", "rnn", "RNNCell", "LSTMCell", "GRUCell")})
+_REFUSED.update({name: _BEAMS for name in ("beam_search", "beam_search_decode", "BeamSearchDecoder", "dynamic_decode",
+                                           "BasicDecoder", "gather_tree")})
+_REFUSED.update({"nce": "fc", "conv3d": "conv2d", "pool3d": "pool2d", "warpctc": "cross_entropy", "unique": "nothing",
+                 "sampled_softmax_with_cross_entropy": "softmax_with_cross_entropy",
                  "center_loss": "nothing",
                  "spectral_norm": "nothing", "space_to_depth": "transpose", "continuous_value_model": "nothing",
                  "shuffle_batch": "paddle.reader.shuffle", "prior_box": "nothing",
@@ -59,6 +61,9 @@ _REFUSED.update({"nce": "fc", "conv3d": "conv2d", "pool3d": "pool2d",
 __getattr__ = _refuse.getter(__name__, _REFUSED, lazy={
     name: f"paddle.fluid.layers.{name}" for name in ("collective", "device", "loss", "metric_op", "ops", "sequence_lod", "utils")})
 
+from paddle.fluid.layers.labels import *  # noqa: E402,F401,F403
+from paddle.fluid.layers.recurrent import *  # noqa: E402,F401,F403
+from paddle.fluid.layers.static_rnn import StaticRNN  # noqa: E402,F401
 from paddle.fluid.layers import control_flow, io  # noqa: E402,F401
 from paddle.fluid.layers.io import create_py_reader_by_data, double_buffer, py_reader, read_file  # noqa: E402,F401
 from paddle.fluid.layers.control_flow import Switch, case, cond, switch_case  # noqa: E402,F401

@@ -3,14 +3,15 @@ rows are those of the first sequence, then those of the second, and so on."""
 import numpy
 
 from paddle import tensor as T
-from paddle._graph import call
-from paddle._native import native
+from paddle._graph import call, emit
+from paddle._native import native, user_line
 from paddle.nn import functional as F
 from paddle.utils import unique_name
 
 __all__ = ["sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",
            "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool",
-           "sequence_reshape", "sequence_reverse", "sequence_softmax", "lod_reset"]
+           "sequence_reshape", "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax",
+           "sequence_unpad", "lod_reset"]
 _POOLS = {"sum": "sum", "average": "mean", "sqrt": "sqrt", "max": "max", "first": "first", "last": "last"}
 
 
@@ -25,26 +26,20 @@ def _starts(lengths):
     return T.subtract(call("cumsum", {"x": lengths}, {"axis": 0}), lengths)
 
 
-def _count(like):
-    """0, 1, 2, ... for every row."""
-    one = call("fill_batch_like", {"x": like}, {"shape": [-1], "value": 1.0, "dtype": "int64", "input_dim": 0,
-                                                "output_dim": 0})
-    return T.subtract(call("cumsum", {"x": one}, {"axis": 0}), one)
-
-
 class _Places:
-    """Of every row: the number of its sequence, its place there, and how long that is."""
+    """Of every row: the number of its sequence, its place there, how many rows are left from it on, and itself."""
 
     def __init__(self, what, x):
         self.lengths = _lengths(what, x)
-        self.starts = _starts(self.lengths)
-        self.row = _count(x)
-        # A sequence begins at its start: every row counts the starts up to it. Empty ones share theirs with the next.
-        marks = T.scatter(T.zeros_like(self.row), self.starts, T.ones_like(self.starts), False)
-        self.sequence = T.subtract(call("cumsum", {"x": marks}, {"axis": 0}), T.ones_like(self.row))
-        self.start = T.gather(self.starts, self.sequence)
-        self.place = T.subtract(self.row, self.start)
-        self.length = T.gather(self.lengths, self.sequence)
+        at = emit("sequence_place", {"like": x, "lengths": self.lengths})
+        self.sequence, self.place, self.rest = (_with(at[slot][0], None) for slot in ("sequence", "place", "rest"))
+        one = T.ones_like(self.place)
+        self.row = T.subtract(call("cumsum", {"x": one}, {"axis": 0}), one)
+
+    def inside(self, by):
+        """Is there a row `by` rows further in the sequence?"""
+        behind = T.less_than(T.full_like(self.rest, by), self.rest)
+        return behind if by >= 0 else T.logical_and(T.greater_equal(self.place, T.full_like(self.place, -by)), behind)
 
 
 def _with(x, lengths):
@@ -60,7 +55,7 @@ def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
     ends = call("cumsum", {"x": _lengths("sequence_pool", input)}, {"axis": 0})
     offsets = T.concat([T.zeros([1], "int64"), ends], 0)
     out = call("sequence_pool", {"x": input, "offsets": offsets}, {"type": _POOLS[kind], "pad_value": float(pad_value)})
-    return _with(out, None)
+    return _with(out, input.lengths.lengths)
 
 
 def sequence_first_step(input):
@@ -80,7 +75,10 @@ def sequence_softmax(input, use_cudnn=False, name=None):
     at = _Places("sequence_softmax", input)
     column = _with(T.reshape(input, [-1, 1]), at.lengths)
     highest = T.gather(sequence_pool(column, "max"), at.sequence)
-    powers = _with(T.exp(T.subtract(column, highest)), at.lengths)
+    difference = T.subtract(column, highest)
+    if at.lengths.loose_rows:
+        difference = T.where(T.unsqueeze(at.inside(0), 1), difference, T.zeros_like(difference))
+    powers = _with(T.exp(difference), at.lengths)
     shares = T.divide(powers, T.gather(sequence_pool(powers, "sum"), at.sequence))
     return _with(T.reshape(shares, [-1] + list(input.shape[1:]), name=name), at.lengths)
 
@@ -104,14 +102,14 @@ def sequence_expand(x, y, ref_level=-1, name=None):
 def sequence_reverse(x, name=None):
     """The rows of each sequence from its last to its first."""
     at = _Places("sequence_reverse", x)
-    last = T.subtract(T.add(at.start, at.length), T.ones_like(at.row))
-    return _with(T.gather(x, T.subtract(last, at.place), name=name), at.lengths)
+    # From the row to the last one as far as from the first one to the row. Rows of no sequence stay.
+    step = T.subtract(T.subtract(at.rest, T.cast(at.inside(0), "int64")), at.place)
+    return _with(T.gather(x, T.add(at.row, step), name=name), at.lengths)
 
 
 def _shifted(x, at, by):
     """Of every row the one `by` rows further in its sequence, zeros beyond its ends."""
-    place = T.scale(at.place, 1.0, float(by))
-    inside = T.logical_and(T.greater_equal(place, T.zeros_like(place)), T.less_than(place, at.length))
+    inside = at.inside(by)
     rows = T.gather(x, T.where(inside, T.scale(at.row, 1.0, float(by)), at.row))
     return T.multiply(rows, T.unsqueeze(T.cast(inside, x.dtype), 1))
 
@@ -134,7 +132,7 @@ def sequence_enumerate(input, win_size, pad_value=0, name=None):
     at = _Places("sequence_enumerate", input)
     ids, columns = T.reshape(input, [-1]), []
     for i in range(int(win_size)):
-        inside = T.less_than(T.scale(at.place, 1.0, float(i)), at.length)
+        inside = at.inside(i)
         there = T.gather(ids, T.where(inside, T.scale(at.row, 1.0, float(i)), at.row))
         columns.append(T.where(inside, there, T.full_like(there, pad_value)))
     return _with(T.stack(columns, 1), at.lengths)
@@ -144,27 +142,103 @@ def sequence_concat(input, name=None):
     """Sequence i of the result: sequence i of each input, one after the other."""
     lengths = [_lengths("sequence_concat", x) for x in input]
     total = T.add_n(lengths)
-    starts, before, places = _starts(total), T.zeros_like(total), []
+    starts, before, places, rows = _starts(total), T.zeros_like(total), [], []
+    loose = any(own.loose_rows for own in lengths)
     for x, own in zip(input, lengths):
         at = _Places("sequence_concat", x)
         places.append(T.add(at.place, T.gather(T.add(starts, before), at.sequence)))
+        rows.append(_only_inside(x, at) if loose else x)
         before = T.add(before, own)
-    rows = T.concat(input, 0)
-    return _with(T.scatter(T.zeros_like(rows), T.concat(places, 0), rows, name=name), total)
+    rows = T.concat(rows, 0)
+    # Rows of no sequence are zeros and are added somewhere; the others do not meet.
+    return _with(T.scatter(T.zeros_like(rows), T.concat(places, 0), rows, not loose, name), _loose(total, loose))
+
+
+def _only_inside(x, at):
+    """Zeros for the rows of no sequence."""
+    return T.multiply(x, T.reshape(T.cast(at.inside(0), x.dtype), [-1] + [1] * (len(x.shape) - 1)))
+
+
+def _loose(lengths, loose=True):
+    """Lengths of sequences behind whose rows there are others, that belong to none."""
+    lengths.loose_rows = loose
+    return lengths
+
+
+def _as_lengths(length):
+    length = T.assign(T.cast(T.reshape(length, [-1]), "int64"))
+    length.stop_gradient = True
+    return _with(length, None)
 
 
 def sequence_pad(x, pad_value, maxlen=None, name=None):
-    """([sequences, maxlen, ...], lengths). maxlen must be given: it is a shape."""
+    """([sequences, maxlen, ...], lengths). Without maxlen it is the length of the longest sequence, where the lengths are
+    those of an input."""
     lengths = _lengths("sequence_pad", x)
     if maxlen is None:
-        raise native.UnsupportedError("sequence_pad: give maxlen; the longest sequence is known only when it runs")
-    places = T.assign(numpy.arange(int(maxlen), dtype="int64").reshape(1, -1))
+        places = steps_of("sequence_pad: give maxlen", lengths)
+        steps = T.shape(places)[0]
+    else:
+        places, steps = T.assign(numpy.arange(int(maxlen), dtype="int64")), int(maxlen)
+    places = T.unsqueeze(places, 0)
     inside = T.less_than(places, T.unsqueeze(lengths, 1))
     rows = T.where(inside, T.add(T.unsqueeze(_starts(lengths), 1), places), T.zeros([1], "int64"))
     row = [int(d) for d in x.shape[1:]]
-    padded = T.reshape(T.gather(x, T.reshape(rows, [-1])), [-1, int(maxlen)] + row)
-    inside = T.reshape(inside, [-1, int(maxlen)] + [1] * len(row))
+    padded = T.reshape(T.gather(x, T.reshape(rows, [-1])), [-1, steps] + row)
+    inside = T.reshape(inside, [-1, steps] + [1] * len(row))
     return _with(T.where(inside, padded, T.reshape(pad_value, [1] * (2 + len(row)))), None), lengths
+
+
+def steps_of(what, lengths):
+    """0, 1, ... for as many steps as the longest sequence has: an input that the executor feeds with the lengths."""
+    from paddle._graph import STEPS_SUFFIX
+    program, name = lengths.program, lengths.name + STEPS_SUFFIX
+    if lengths.name not in program.lengths_of.values():
+        raise native.UnsupportedError(f"{what}; the longest of sequences whose lengths are computed is known only when "
+                                      "it runs")
+    if not program.ir.has(name):
+        program.builder().data(name, "int64", [-1], *user_line())
+    return program._variable(name)
+
+
+def sequence_unpad(x, length, name=None):
+    """[sequences, steps, ...] -> the rows of sequences of these lengths. There are as many rows as before: those of no
+    sequence stand at the end and are zeros."""
+    if len(x.shape) < 2:
+        raise native.InvalidArgumentError(f"sequence_unpad: '{x.name}' {list(x.shape)} must be [sequences, steps, ...]")
+    lengths = _loose(_as_lengths(length))
+    row = [int(d) for d in x.shape[2:]]
+    rows = _with(T.reshape(x, [-1] + (row or [1])), lengths)
+    at = _Places("sequence_unpad", rows)
+    # The same place in a sequence whose steps begin at its number * steps.
+    steps = x.shape[1] if x.shape[1] >= 0 else T.cast(T.slice(T.shape(x), [0], [1], [2]), "int64")
+    first = T.scale(at.sequence, float(steps)) if isinstance(steps, int) else T.multiply(at.sequence, steps)
+    taken = _only_inside(T.gather(rows, T.add(first, at.place), name=name), at)
+    x.program.has_sequences = True
+    return _with(taken, lengths)
+
+
+def sequence_slice(input, offset, length, name=None):
+    """`length` rows of each sequence from its row `offset` on. Rows of no sequence stand at the end."""
+    whole, offset = _lengths("sequence_slice", input), _as_lengths(offset)
+    lengths = _loose(_as_lengths(length))
+    at = _Places("sequence_slice", _with(T.assign(input), lengths))
+    first = T.gather(T.add(_starts(whole), offset), at.sequence)
+    input.program.has_sequences = True
+    return _with(_only_inside(T.gather(input, T.add(first, at.place), name=name), at), lengths)
+
+
+def sequence_scatter(input, index, updates, name=None):
+    """Row i of input plus updates at the columns `index`, which are sequence i."""
+    at = _Places("sequence_scatter", index)
+    width = input.shape[1]
+    columns = T.add(T.scale(at.sequence, float(width)), T.cast(T.reshape(index, [-1]), "int64"))
+    values = T.reshape(updates, [-1, 1])
+    if at.lengths.loose_rows:
+        values = _only_inside(values, at)
+    flat = T.reshape(input, [-1, 1])
+    added = T.add(flat, T.scatter(T.zeros_like(flat), columns, values, False))
+    return _with(T.reshape(added, [-1, width], name=name), None)
 
 
 def sequence_reshape(input, new_dim):

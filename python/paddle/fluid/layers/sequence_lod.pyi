@@ -18,4 +18,7 @@ from paddle.fluid.layers.sequence import sequence_pad as sequence_pad
 from paddle.fluid.layers.sequence import sequence_pool as sequence_pool
 from paddle.fluid.layers.sequence import sequence_reshape as sequence_reshape
 from paddle.fluid.layers.sequence import sequence_reverse as sequence_reverse
+from paddle.fluid.layers.sequence import sequence_scatter as sequence_scatter
+from paddle.fluid.layers.sequence import sequence_slice as sequence_slice
 from paddle.fluid.layers.sequence import sequence_softmax as sequence_softmax
+from paddle.fluid.layers.sequence import sequence_unpad as sequence_unpad
