@@ -1,6 +1,6 @@
 // chunk_eval: how many chunks of a tagging are right. inference and label are i64 [N] tags of the
-// sequences that `starts` and `lengths` name; tag = type * (tags of a type) + place in the chunk, and
-// type num_chunk_types is outside of all chunks. What marks a chunk of one type (chunk_scheme):
+// sequences that `starts` and `lengths` name; tag = type * (tags of a type) + place in the chunk,
+// and type num_chunk_types is outside of all chunks. What marks a chunk of one type (chunk_scheme):
 //   plain: its tags are all the same   IOB: begin 0, inside 1   IOE: inside 0, end 1
 //   IOBES: begin 0, inside 1, end 2, alone 3
 // A chunk is right where begin, end and type are those of a label's chunk. Types of

@@ -1,7 +1,7 @@
-// crf_decoding: the most likely tags of each sequence under a conditional random field (weights as in
-// linear_chain_crf): those whose weights have the largest sum, found row by row and then from the
-// last row back (Viterbi). path [N] i64; with `label`, 1 where the tag is the label and 0 elsewhere.
-// Rows of no sequence give 0. No gradient.
+// crf_decoding: the most likely tags of each sequence under a conditional random field (weights as
+// in linear_chain_crf): those whose weights have the largest sum, found row by row and then from
+// the last row back (Viterbi). path [N] i64; with `label`, 1 where the tag is the label and 0
+// elsewhere. Rows of no sequence give 0. No gradient.
 #include "fleetx/base/threads.h"
 #include "fleetx/kernel/op.h"
 #include "fleetx/ops/lib/recurrence.h"
@@ -85,7 +85,8 @@ class Decoding final : public kernel::Kernel {
   Sequences sequences_;
   int64_t tags_, rows_;
   kernel::Slot x_, transition_, label_, path_;
-  kernel::Slot best_, from_;  // of every row and tag: the largest sum that ends there, and its last step
+  kernel::Slot best_,
+      from_;  // of every row and tag: the largest sum that ends there, and its last step
 };
 
 FLEETX_OP(crf_decoding)

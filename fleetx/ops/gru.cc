@@ -4,9 +4,9 @@
 //   u = gate(xu + bu + h' * Wu), r = gate(xr + br + h' * Wr)
 //   c = activation(xc + bc + (r * h') * Wc)
 //   h = (1 - u) * h' + u * c;  with `origin`:  h = u * h' + (1 - u) * c
-// weight [H, 3H] holds two matrices one after the other: [H, 2H] of u and r, then [H, H] of c. Before
-// the first row h' is h0 [B, H], or zero. hidden is [N, H]; rows of no sequence are zero. `gates`
-// [N, 3H] keeps u, r, c for backward, which goes through the rows the other way:
+// weight [H, 3H] holds two matrices one after the other: [H, 2H] of u and r, then [H, H] of c.
+// Before the first row h' is h0 [B, H], or zero. hidden is [N, H]; rows of no sequence are zero.
+// `gates` [N, 3H] keeps u, r, c for backward, which goes through the rows the other way:
 //   du = dh * (c - h'), dc = dh * u, dh' = dh * (1 - u)    (with origin u is 1 - u)
 //   dzc = dc * activation', s = dzc * Wc^T, dr = s * h', dh' += s * r
 //   dh' += (du * gate', dr * gate') * (Wu, Wr)^T; dx = dz
@@ -24,8 +24,7 @@ void infer(ir::Infer& c) {
   const Shape &x = c.in("x").shape, &weight = c.in("weight").shape;
   for (const char* slot : {"x", "weight", "bias", "h0"})
     c.check(!c.has(slot) || c.in(slot).dtype == f32, c.show(slot), "; expected f32");
-  c.check(weight.rank() == 2 && weight[1] == 3 * weight[0], c.show("weight"),
-          "; must be [H, 3 H]");
+  c.check(weight.rank() == 2 && weight[1] == 3 * weight[0], c.show("weight"), "; must be [H, 3 H]");
   const int64_t h = weight[0];
   c.check(x.rank() == 2 && x[1] == 3 * h, c.show("x"), "; must be [rows, ", 3 * h, "] for ",
           c.show("weight"));
@@ -134,7 +133,8 @@ class Gru final : public kernel::Kernel {
              bool before) const {
     const int64_t h = h_, row = s.row(i, t);
     const float *x = r.in<float>(x_) + row * 3 * h, *bias = r.in<float>(bias_);
-    const float *product = r.out<float>(product_) + i * 2 * h, *state = r.out<float>(state_) + i * h;
+    const float *product = r.out<float>(product_) + i * 2 * h,
+                *state = r.out<float>(state_) + i * h;
     float *z = r.out<float>(gates_) + row * 3 * h, *reset = r.out<float>(reset_) + i * h;
     vectorized([=] {
       for (int64_t j = 0; j < 2 * h; ++j)
@@ -266,7 +266,8 @@ class GruGrad final : public kernel::Kernel {
   // dzr, and what r * h' gives to dh'.
   void gates(const kernel::Run& r, int64_t i, int64_t row) const {
     const int64_t h = h_;
-    const float *reset = r.in<float>(gates_) + row * 3 * h + h, *last = r.out<float>(before_) + row * h;
+    const float *reset = r.in<float>(gates_) + row * 3 * h + h,
+                *last = r.out<float>(before_) + row * h;
     const float* dreset = r.out<float>(dreset_) + i * h;
     float *dh = r.out<float>(dh_) + i * h, *dz = r.out<float>(dz_) + i * 2 * h + h;
     float* dx = r.out<float>(dx_) + row * 3 * h + h;

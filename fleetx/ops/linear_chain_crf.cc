@@ -3,9 +3,10 @@
 // the D tags in that place; transition [D + 2, D] holds weights of the first tag, of the last tag,
 // and of tag j after tag i (row 2 + i). With s(y) the sum of all these weights along the tags y:
 //   cost[b] = log(sum over all y of exp(s(y))) - s(label)        [B, 1]; 0 for an empty sequence
-// The sum is made from row to row (alpha), each row divided by its own sum so that nothing overflows.
-// Gradient: shares of the tags (and of pairs of tags) among all y, by alpha and the same from the
-// other end (beta), minus 1 for those of the label. Both are computed again: only the inputs are kept.
+// The sum is made from row to row (alpha), each row divided by its own sum so that nothing
+// overflows. Gradient: shares of the tags (and of pairs of tags) among all y, by alpha and the same
+// from the other end (beta), minus 1 for those of the label. Both are computed again: only the
+// inputs are kept.
 #include <cmath>
 #include <limits>
 
@@ -103,8 +104,7 @@ class Field {
                   label[s.row(i, t)], " in row ", s.row(i, t), " is not below ", tags_);
     parallel_parts(kParts, kParts, [&](int, int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part)
-        body(part, s, sequences_.count() * part / kParts,
-             sequences_.count() * (part + 1) / kParts);
+        body(part, s, sequences_.count() * part / kParts, sequences_.count() * (part + 1) / kParts);
     });
   }
 
@@ -142,8 +142,8 @@ class Field {
     const float *w = transition(r), *x = r.in<float>(x_);
     const auto* label = r.in<int64_t>(label_) + s.row(place, 0);
     const int64_t length = s.length(place);
-    double sum = static_cast<double>(w[label[0]]) +
-                 static_cast<double>(w[tags_ + label[length - 1]]);
+    double sum =
+        static_cast<double>(w[label[0]]) + static_cast<double>(w[tags_ + label[length - 1]]);
     for (int64_t t = 0; t < length; ++t) {
       sum += static_cast<double>(x[s.row(place, t) * tags_ + label[t]]);
       if (t > 0) sum += static_cast<double>(w[(2 + label[t - 1]) * tags_ + label[t]]);

@@ -4,9 +4,9 @@
 //   z = x + bias + h' * weight              weight [H, 4H]; h', c': of the row before
 //   g = candidate(zg), i = gate(zi + wi * c'), f = gate(zf + wf * c')
 //   c = f * c' + i * g,  o = gate(zo + wo * c),  h = o * activation(c)
-// bias is [4H], or [7H]: with the peepholes wi, wf, wo behind. Before the first row h' and c' are h0
-// and c0 [B, H], or zero. hidden and cell are [N, H]; rows of no sequence are zero. `gates` [N, 4H]
-// keeps g, i, f, o for backward, which goes through the rows the other way:
+// bias is [4H], or [7H]: with the peepholes wi, wf, wo behind. Before the first row h' and c' are
+// h0 and c0 [B, H], or zero. hidden and cell are [N, H]; rows of no sequence are zero. `gates` [N,
+// 4H] keeps g, i, f, o for backward, which goes through the rows the other way:
 //   dzo = dh * activation(c) * gate', dc += dh * o * activation' + dzo * wo
 //   dzg = dc * i * candidate', dzi = dc * g * gate', dzf = dc * c' * gate'
 //   dc' = dc * f + dzi * wi + dzf * wf, dh' = dz * weight^T; dx = dz
@@ -27,8 +27,7 @@ void infer(ir::Infer& c) {
   const Shape &x = c.in("x").shape, &weight = c.in("weight").shape;
   for (const char* slot : {"x", "weight", "bias", "h0", "c0"})
     c.check(!c.has(slot) || c.in(slot).dtype == f32, c.show(slot), "; expected f32");
-  c.check(weight.rank() == 2 && weight[1] == 4 * weight[0], c.show("weight"),
-          "; must be [H, 4 H]");
+  c.check(weight.rank() == 2 && weight[1] == 4 * weight[0], c.show("weight"), "; must be [H, 4 H]");
   const int64_t h = weight[0];
   c.check(x.rank() == 2 && x[1] == 4 * h, c.show("x"), "; must be [rows, ", 4 * h, "] for ",
           c.show("weight"));
@@ -232,8 +231,7 @@ class LstmGrad final : public kernel::Kernel {
         for (int64_t i = begin; i < end; ++i) step(r, s, i, t);
       });
       if (t > 0 || dh0_)
-        Gemm{.rows = n, .inner = 4 * h, .columns = h, .transpose_b = true,
-             .definition = !strassen_}
+        Gemm{.rows = n, .inner = 4 * h, .columns = h, .transpose_b = true, .definition = !strassen_}
             .run(r.out<float>(dz_), r.in<float>(weight_), dh);
     }
     for (int64_t i = 0; i < sequences_.count(); ++i) {
@@ -244,7 +242,10 @@ class LstmGrad final : public kernel::Kernel {
     auto* before = r.out<float>(before_);
     if (dweight_) {
       s.shift(r.in<float>(hidden_), r.in<float>(h0_), before, h);
-      Gemm{.rows = h, .inner = rows_, .columns = 4 * h, .transpose_a = true,
+      Gemm{.rows = h,
+           .inner = rows_,
+           .columns = 4 * h,
+           .transpose_a = true,
            .definition = !strassen_}
           .run(before, dx, r.out<float>(dweight_));
     }

@@ -1,5 +1,5 @@
-// sequence_place: where each row of a ragged batch stands. The first lengths[0] rows of `like` [N, ..]
-// are sequence 0, the next lengths[1] rows sequence 1, and so on. For every row, i64 [N]:
+// sequence_place: where each row of a ragged batch stands. The first lengths[0] rows of `like` [N,
+// ..] are sequence 0, the next lengths[1] rows sequence 1, and so on. For every row, i64 [N]:
 //   sequence  the number of its sequence
 //   place     how many rows of it come before
 //   rest      how many rows of it are left, this one included

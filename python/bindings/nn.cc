@@ -210,6 +210,15 @@ std::string random(PyBuilder& b, const std::string& kind, std::vector<int64_t> s
       .name();
 }
 
+// Numbers in [0, 1) in the shape of a variable, others in every step.
+std::string uniform_like(PyBuilder& b, const std::string& like, int64_t seed,
+                         const std::string& name, const std::string& file, int line) {
+  const PyBuilder::At at(b, file, line, name);
+  const ir::Var out = b.get().op("uniform_like", {{"like", b.var(like)}, {"step", b.get().step()}},
+                                 {{"seed", seed}});
+  return out.name();
+}
+
 }  // namespace
 
 void bind_nn(py::module_& m) {
@@ -226,6 +235,7 @@ void bind_nn(py::module_& m) {
   m.def("adaptive_pool2d", layer(adaptive_pool2d));
   m.def("resolve_padding", &resolve_padding);
   m.def("random", &random);
+  m.def("uniform_like", &uniform_like);
 }
 
 }  // namespace fleetx::python

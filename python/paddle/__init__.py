@@ -41,8 +41,8 @@ _FUNCTIONS = """abs add add_n addmm all allclose any arange argmax argmin argsor
     expand expand_as expm1 eye flatten flip floor floor_divide floor_mod full full_like gather gather_nd gaussian
     greater_equal greater_than increment index_select is_empty is_tensor isclose isfinite isinf isnan less_equal
     less_than linspace log log10 log1p log2 logical_and logical_not logical_or logical_xor logsumexp masked_fill matmul
-    max maximum mean min minimum mm mod multiplex multiply mv neg norm normal not_equal numel ones ones_like pow prod
-    rand randint randn rank reciprocal remainder reshape reverse roll round rsqrt scale scatter shape sign sin sinh
+    max maximum mean min minimum mm mod multinomial multiplex multiply mv neg norm normal not_equal numel ones ones_like pow prod
+    rand randint randn randperm rank reciprocal remainder reshape reverse roll round rsqrt scale scatter shape sign sin sinh
     slice sort split sqrt square squeeze stack standard_normal stanh std strided_slice subtract sum t tan tanh tile
     to_tensor topk transpose tril triu unbind uniform unsqueeze unstack var where zeros zeros_like
     acos asin atan crop cross diag diagonal einsum erf fmax fmin index_sample kron lerp meshgrid moveaxis
@@ -105,6 +105,11 @@ def is_compiled_with_xpu():
 
 
 is_compiled_with_rocm = is_compiled_with_npu = is_compiled_with_distribute = is_compiled_with_xpu
+is_compiled_with_cinn = is_compiled_with_ipu = is_compiled_with_xpu
+
+
+def is_compiled_with_custom_device(device_type):
+    return False
 
 
 def set_flags(flags):
@@ -134,8 +139,7 @@ __getattr__ = _refuse.getter(__name__, {
    
    
     "cumprod": "paddle.cumsum of logarithms",
-    "randperm": "paddle.reader.shuffle",
-    "multinomial": "paddle.uniform", "median": "paddle.sort",
+    "median": "paddle.sort",
     "complex": "nothing", "real": "nothing", "imag": "nothing", "conj": "nothing",
     "int8": "int32", "int16": "int32", "complex64": "float32", "complex128": "float64",
     "get_cuda_rng_state": "paddle.seed", "set_cuda_rng_state": "paddle.seed", "CUDAGraph": "nothing",

@@ -16,12 +16,12 @@ ORIGINAL = {
         get_cuda_rng_state get_cudnn_version get_default_device get_device_module get_rng_state grad group_norm
         hamming_window hann_window hapi heaviside histogram histogram_bin_edges histogramdd hsplit hstack hub hypot i0
         i0e i1 i1e iinfo imag index_add index_fill index_put inference inner int int16 int8 inverse
-        is_autocast_enabled is_compiled_with_cinn is_compiled_with_custom_device is_compiled_with_ipu is_complex
+        is_autocast_enabled is_complex
         is_floating_point is_integer isin isneginf isposinf isreal jit kaiser_window kthvalue layer_norm lcm ldexp
         lgamma linalg log_normal logaddexp logcumsumexp logit logspace manual_seed masked_scatter masked_select
-        matrix_transpose median mode msort multigammaln multinomial nan_to_num nanmean nanmedian nanquantile nansum
+        matrix_transpose median mode msort multigammaln nan_to_num nanmean nanmedian nanquantile nansum
         narrow nextafter nonzero outer pdist poisson polar polygamma positive put_along_axis quantile
-        quantization rad2deg rand_like randint_like randn_like randperm ravel real reduce_as renorm rot90 row_stack
+        quantization rad2deg rand_like randint_like randn_like ravel real reduce_as renorm rot90 row_stack
         scatter_add scatter_reduce searchsorted select_scatter set_cuda_rng_state set_default_device set_grad_enabled
         set_rng_state sgn sigmoid signal signbit sinc slice_scatter softmax sparse special standard_gamma summary
         sysconfig take take_along_dim tensor_split text to_dlpack tolist trapezoid tril_indices triu_indices uint16
@@ -55,7 +55,7 @@ ORIGINAL = {
         IpuCompiledProgram IpuStrategy Operator Parameter ctr_metric_bundle ipu_shard_guard
         is_persistable py_func quantization set_ipu_shard setitem xpu_places""".split(),
     "paddle.static.nn": """
-        case cond continuous_value_model conv3d_transpose deform_conv2d nce py_func row_conv
+        case cond continuous_value_model conv3d_transpose deform_conv2d py_func row_conv
         sequence_conv sequence_expand sequence_first_step sequence_last_step sequence_pool sequence_softmax
         spectral_norm static_pylayer switch_case while_loop""".split(),
     "paddle.io": """
@@ -103,14 +103,14 @@ ORIGINAL = {
         affine_grid anchor_generator array_length array_read array_write bipartite_match box_clip box_coder
         box_decoder_and_assign collect_fpn_proposals conv3d_transpose create_array ctc_greedy_decoder
         deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
-        dynamic_decode dynamic_lstmp edit_distance filter_by_instag gather_tree gaussian_random_batch_size_like
+        dynamic_decode dynamic_lstmp edit_distance filter_by_instag gather_tree 
         generate_mask_labels generate_proposal_labels generate_proposals get_tensor_from_selected_rows
         grid_sampler hash im2sequence image_resize_short inplace_abn iou_similarity load locality_aware_nms
         lod_rank_table matrix_nms max_sequence_len merge_selected_rows multi_box_head polygon_box_transform
         prroi_pool psroi_pool random_crop reorder_lod_tensor_by_rank resize_linear resize_trilinear
         retinanet_detection_output retinanet_target_assign roi_perspective_transform roi_pool row_conv
-        rpn_target_assign sampling_id sigmoid_focal_loss similarity_focus ssd_loss target_assign
-        teacher_student_sigmoid_loss tensor_array_to_tensor unfold uniform_random_batch_size_like
+        rpn_target_assign sigmoid_focal_loss similarity_focus ssd_loss target_assign
+        tensor_array_to_tensor unfold 
         unique_with_counts yolo_box""".split(),
     "paddle.fluid": """
         ComplexVariable DataFeedDesc LoDTensorArray communicator device_worker distribute_lookup_table dygraph_grad_clip

@@ -75,10 +75,11 @@ const AddCases cases("chunk_eval", [](Cases& c) {
 });
 
 TEST(ChunkEval, NothingRightIsZero) {
-  const Tensors out = run_op("chunk_eval", {.inputs = {{"inference", Tensor::of<int64_t>({2}, {2, 2})},
-                                                       {"label", Tensor::of<int64_t>({2}, {0, 1})},
-                                                       {"starts", Tensor::of<int64_t>({1}, {0})},
-                                                       {"lengths", Tensor::of<int64_t>({1}, {2})}}});
+  const Tensors out =
+      run_op("chunk_eval", {.inputs = {{"inference", Tensor::of<int64_t>({2}, {2, 2})},
+                                       {"label", Tensor::of<int64_t>({2}, {0, 1})},
+                                       {"starts", Tensor::of<int64_t>({1}, {0})},
+                                       {"lengths", Tensor::of<int64_t>({1}, {2})}}});
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(out[i].item<float>(), 0.0f);
   EXPECT_EQ(out[4].item<int64_t>(), 1);
 }

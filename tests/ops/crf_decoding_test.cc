@@ -30,8 +30,9 @@ auto best_way(bool with_label) {
       }
       for (int64_t t = 0; t < n; ++t) {
         const int64_t tag = best[static_cast<size_t>(t)];
-        at<int64_t>(path, {begin + t}) =
-            !with_label ? tag : at<int64_t>(in[2], {begin + t}) == tag ? 1 : 0;
+        at<int64_t>(path, {begin + t}) = !with_label                              ? tag
+                                         : at<int64_t>(in[2], {begin + t}) == tag ? 1
+                                                                                  : 0;
       }
     }
     return {path};

@@ -28,9 +28,7 @@ auto reference(const Kind& k) {
           if (t > 0) return at(hidden, {k.reverse ? row + 1 : row - 1, j});
           return k.states ? at(h0, {b, j}) : 0.0f;
         };
-        const auto z = [&](int64_t j) {
-          return at(x, {row, j}) + (k.bias ? at(bias, {j}) : 0.0f);
-        };
+        const auto z = [&](int64_t j) { return at(x, {row, j}) + (k.bias ? at(bias, {j}) : 0.0f); };
         for (int64_t j = 0; j < 2 * h; ++j) {
           float sum = z(j);
           for (int64_t i = 0; i < h; ++i) sum += before(i) * at(both, {i, j});
@@ -84,16 +82,17 @@ const AddCases cases("gru", [](Cases& c) {
   c.add(only_gradients_of(few("", {.states = true}), "states_only", {"h0"}));
   c.add(only_gradients_of(few("", {}), "weight_only", {"weight"}));
   const Ragged many(30, 0);
-  c.add({.label = "many",
-         .inputs = {{"x", random({many.rows, 3 * 20})},
-                    {"weight", random({20, 3 * 20}, 1, -0.3f, 0.3f)},
-                    {"bias", random({3 * 20}, 2)},
-                    many.input("starts"),
-                    many.input("lengths")},
-         .attrs = {{"reverse", true}},
-         .constants = {"gates"},
-         .reference = reference({.reverse = true}),
-         .gradient = false});  // the same code as above; differences of so many numbers take minutes
+  c.add(
+      {.label = "many",
+       .inputs = {{"x", random({many.rows, 3 * 20})},
+                  {"weight", random({20, 3 * 20}, 1, -0.3f, 0.3f)},
+                  {"bias", random({3 * 20}, 2)},
+                  many.input("starts"),
+                  many.input("lengths")},
+       .attrs = {{"reverse", true}},
+       .constants = {"gates"},
+       .reference = reference({.reverse = true}),
+       .gradient = false});  // the same code as above; differences of so many numbers take minutes
   const Ragged text(64, 20);
   c.add({.label = "perf_text",
          .inputs = {{"x", random({text.rows, 3 * 128})},
@@ -106,8 +105,7 @@ const AddCases cases("gru", [](Cases& c) {
 });
 
 TEST(GruErrors, NameTheArgument) {
-  const auto bad = [](Shape weight, int64_t length,
-                      std::initializer_list<std::string_view> parts) {
+  const auto bad = [](Shape weight, int64_t length, std::initializer_list<std::string_view> parts) {
     expect_error(Error::Kind::kInvalidArgument, parts, [&] {
       run_op("gru", {.inputs = {{"x", random({4, 6})},
                                 {"weight", random(weight)},

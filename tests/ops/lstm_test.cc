@@ -88,8 +88,8 @@ const AddCases cases("lstm", [](Cases& c) {
   c.add(few("bias", {.peepholes = false}));
   c.add(few("states", {.states = true}));
   c.add(few("reverse", {.states = true, .reverse = true}));
-  c.add(few("other_activations", {.states = true, .gate = "sigmoid", .cell = "sigmoid",
-                                  .candidate = "identity"}));
+  c.add(few("other_activations",
+            {.states = true, .gate = "sigmoid", .cell = "sigmoid", .candidate = "identity"}));
   c.add(only_gradients_of(few("", {.states = true}), "states_only", {"h0", "c0"}));
   c.add(only_gradients_of(few("", {}), "weight_only", {"weight"}));
   const Ragged many(30, 0);

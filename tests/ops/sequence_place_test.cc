@@ -5,14 +5,15 @@ namespace fleetx::testing {
 namespace {
 
 const AddCases cases("sequence_place", [](Cases& c) {
-  c.add({.label = "with_empty_ones_and_a_tail",
-         .inputs = {{"like", random({7, 2})}, {"lengths", Tensor::of<int64_t>({5}, {2, 0, 3, 1, 0})}},
-         .unknown = {{"like", 0}, {"lengths", 0}},
-         .reference = [](const Tensors&) -> Tensors {
-           return {Tensor::of<int64_t>({7}, {0, 0, 2, 2, 2, 3, 0}),
-                   Tensor::of<int64_t>({7}, {0, 1, 0, 1, 2, 0, 0}),
-                   Tensor::of<int64_t>({7}, {2, 1, 3, 2, 1, 1, 0})};
-         }});
+  c.add(
+      {.label = "with_empty_ones_and_a_tail",
+       .inputs = {{"like", random({7, 2})}, {"lengths", Tensor::of<int64_t>({5}, {2, 0, 3, 1, 0})}},
+       .unknown = {{"like", 0}, {"lengths", 0}},
+       .reference = [](const Tensors&) -> Tensors {
+         return {Tensor::of<int64_t>({7}, {0, 0, 2, 2, 2, 3, 0}),
+                 Tensor::of<int64_t>({7}, {0, 1, 0, 1, 2, 0, 0}),
+                 Tensor::of<int64_t>({7}, {2, 1, 3, 2, 1, 1, 0})};
+       }});
 });
 
 TEST(SequencePlaceErrors, NameTheSequence) {

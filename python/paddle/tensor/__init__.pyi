@@ -193,6 +193,7 @@ from paddle.tensor.random import randperm as randperm
 from paddle.tensor.random import standard_normal as randn
 from paddle.tensor.random import standard_normal as standard_normal
 from paddle.tensor.random import uniform as uniform
+from paddle.tensor.random import uniform_like as uniform_like
 from paddle.tensor.search import argmax as argmax
 from paddle.tensor.search import argmin as argmin
 from paddle.tensor.search import argsort as argsort

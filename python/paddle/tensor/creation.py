@@ -10,48 +10,58 @@ from paddle._native import native
 
 
 def known_shape(shape, what):
-    """(numbers, None) or, where one length is a length of another variable, (numbers with -1, (variable, axis, where))."""
+    """(numbers, None) or, where lengths are lengths of other variables, (numbers with -1, [(variable, axis, where), ...])."""
     if isinstance(shape, Variable):
         source = shape.dim_of
-        if source is not None and source[1] is None:  # paddle.shape(x) as a whole
-            return list(source[0].shape), (source[0], 0, 0) if source[0].shape[0] < 0 else None
-        raise native.UnsupportedError(f"{what}: a shape that is computed when it runs must come from paddle.shape(x)")
+        if source is None or source[1] is not None:
+            raise native.UnsupportedError(f"{what}: a shape that is computed when it runs must come from paddle.shape(x)")
+        numbers = list(source[0].shape)  # paddle.shape(x) as a whole
+        return numbers, [(source[0], i, i) for i, d in enumerate(numbers) if d < 0] or None
     if not isinstance(shape, (list, tuple)):
         shape = [shape]
-    numbers, source = [], None
+    numbers, sources = [], []
     for place, d in enumerate(shape):
-        if isinstance(d, Variable):
-            if d.dim_of is None or d.dim_of[1] is None:
-                raise native.UnsupportedError(
-                    f"{what}: the length '{d.name}' is computed when it runs; only paddle.shape(x)[i] can be one")
-            x, axis = d.dim_of
-            if x.shape[axis] >= 0:
-                numbers.append(x.shape[axis])
-                continue
-            if source is not None:
-                raise native.UnsupportedError(f"{what}: only one length of the shape can be unknown")
-            numbers.append(-1)
-            source = (x, axis, place)
-        else:
+        if not isinstance(d, Variable):
             numbers.append(int(d))
-    return numbers, source
+            continue
+        if d.dim_of is None or d.dim_of[1] is None:
+            raise native.UnsupportedError(
+                f"{what}: the length '{d.name}' is computed when it runs; only paddle.shape(x)[i] can be one")
+        x, axis = d.dim_of
+        numbers.append(x.shape[axis])
+        if x.shape[axis] < 0:
+            sources.append((x, axis, place))
+    return numbers, sources or None
 
 
 def full(shape, fill_value, dtype=None, name=None):
-    """All elements are `fill_value`. A length may be paddle.shape(x)[i]."""
+    """All elements are `fill_value`. Lengths may be paddle.shape(x)[i]."""
     if isinstance(fill_value, Variable):
         from paddle.tensor import manipulation
         return manipulation.expand(manipulation.cast(fill_value, dtype or fill_value.dtype), shape)
     dtype = _dtype.convert(dtype or _dtype.get_default_dtype())
-    numbers, source = known_shape(shape, "full")
-    attrs = {"shape": numbers, "value": float(fill_value), "dtype": str(dtype)}
-    if source is None:
-        out = call("fill", {}, attrs, name)
+    numbers, sources = known_shape(shape, "full")
+    if sources is None:
+        out = call("fill", {}, {"shape": numbers, "value": float(fill_value), "dtype": str(dtype)}, name)
     else:
-        x, axis, place = source
-        out = call("fill_batch_like", {"x": x}, dict(attrs, input_dim=axis, output_dim=place), name)
+        out = _full_by(numbers, sources, float(fill_value), str(dtype), name)
     out.stop_gradient = True
     return out
+
+
+def _full_by(numbers, sources, value, dtype, name):
+    """An op knows one length of another variable: the others are broadcast from zeros of their lengths."""
+    made = []
+    for x, axis, place in sources:
+        shape = [d if d >= 0 and not made else 1 for d in numbers]
+        attrs = {"shape": shape, "value": 0.0 if made else value, "dtype": "int32" if dtype == "bool" else dtype,
+                 "input_dim": axis, "output_dim": place}
+        made.append(call("fill_batch_like", {"x": x}, attrs, name if len(sources) == 1 else None))
+    from paddle.tensor import manipulation, math
+    out = made[0]
+    for zeros in made[1:]:
+        out = math.add(out, zeros)
+    return manipulation.cast(out, dtype)
 
 
 def zeros(shape, dtype=None, name=None):

@@ -94,7 +94,28 @@ def expand_as(x, y, name=None):
 
 
 def tile(x, repeat_times, name=None):
+    """A number of times may be paddle.shape(y)[i], of a dimension of length 1 where that is not known."""
+    times = as_list(repeat_times)
+    if any(isinstance(r, Variable) for r in times):
+        x, repeat_times = _broadcast(x, times)
     return call("tile", {"x": x}, {"repeats": [int(r) for r in as_list(repeat_times)]}, name)
+
+
+def _broadcast(x, times):
+    """x with the dimensions broadcast that are repeated by an unknown number, and how often the others are repeated."""
+    shape, numbers = [1] * len(x.shape), []
+    for i, r in enumerate(times, len(x.shape) - len(times)):
+        known = r.dim_of[0].shape[r.dim_of[1]] if isinstance(r, Variable) and r.dim_of else r
+        if isinstance(known, Variable) or known < 0 and x.shape[i] != 1:
+            raise native.UnsupportedError("tile: a number of times that is computed when it runs must be paddle.shape(x)[i], "
+                                          "and its dimension must have length 1")
+        if known < 0:
+            shape[i], known = r, 1
+        numbers.append(int(known))
+    if not any(isinstance(d, Variable) for d in shape):
+        return x, numbers
+    from paddle.tensor import math
+    return math.add(x, creation.full(shape, 0, x.dtype)), numbers
 
 
 def concat(x, axis=0, name=None):

@@ -92,7 +92,7 @@ def test_gru_unit_is_a_step():
 
 @pytest.mark.parametrize("steps", [4, None])
 def test_lstm_over_padded_sequences_is_that_of_2(steps):
-    """The same weights in paddle.nn.LSTM of two layers and directions, which adds the ops of every step."""
+    """The same weights in paddle.nn.LSTM of two layers and directions."""
     x = static.data("x", [None, steps, 3], "float32")
     first = static.data("first", [4, None, 5], "float32")
     out, h, c = L.lstm(L.transpose(x, [1, 0, 2]), first, first, 4, 5, 2, is_bidirec=True,
@@ -157,3 +157,33 @@ def test_arguments_are_checked():
         L.dynamic_gru(lod, 3)
     with pytest.raises(paddle.InvalidArgumentError, match="gate_activation must be sigmoid, tanh, relu or identity"):
         L.dynamic_lstm(L.fc(lod, 8), 8, gate_activation="gelu")
+
+
+def test_lstm_and_gru_of_contrib_are_their_units_step_by_step():
+    values, lengths = RANDOM.randn(2, 4, 3).astype("float32"), np.array([4, 2])
+    x, n = static.data("x", [None, None, 3], "float32"), static.data("n", [None], "int64")
+    known = static.data("known", [2, 4, 3], "float32")
+    contrib, normal = fluid.contrib.layers, fluid.initializer.Normal()
+    attrs = {"param_attr": fluid.ParamAttr("w", initializer=normal), "bias_attr": fluid.ParamAttr("b", initializer=normal)}
+    out, h, c = contrib.basic_lstm(x, None, None, 5, 1, n, **attrs)
+    outs, h2 = contrib.basic_gru(x, None, 5, 1, n, param_attr=fluid.ParamAttr("g", initializer=normal), bias_attr=None)
+    lstm = contrib.BasicLSTMUnit("u", 5, "w_0", "b_0")
+    gru = contrib.BasicGRUUnit("v", 5, "g_0", None)
+    state = (L.zeros([2, 5], "float32"),) * 2
+    before = L.zeros([2, 5], "float32")
+    steps, turns = [], []
+    for word in paddle.unbind(known, 1):
+        state = lstm(word, *state)
+        before = gru(word, before)
+        steps.append(state), turns.append(before)
+    feed = {"x": values, "known": values, "n": lengths}
+    got = run([out, h, c, outs, h2], feed)
+    exe = static.Executor()
+    hs, cs, gs = (exe.run(feed=feed, fetch_list=list(each)) for each in (*zip(*steps), turns))
+    for i, count in enumerate(lengths):
+        np.testing.assert_allclose(got[0][i, :count], [v[i] for v in hs[:count]], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(got[1][0, i], hs[count - 1][i], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(got[2][0, i], cs[count - 1][i], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(got[3][i, :count], [v[i] for v in gs[:count]], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(got[4][0, i], gs[count - 1][i], rtol=1e-4, atol=1e-5)
+    assert np.abs(got[0][1, 2:]).max() == 0

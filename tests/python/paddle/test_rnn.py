@@ -74,6 +74,22 @@ def test_steps_beyond_the_end_of_a_sequence_do_not_count(run):
     np.testing.assert_allclose(got[1][0], [last[0], middle[1]], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("time_major", [False, True])
+def test_lstm_of_unknown_steps_and_lengths(run, time_major):
+    layer = nn.LSTM(3, 5, direction="bidirect", time_major=time_major)
+    lengths = static.data("n", [None], "int64")
+    out, (h, c) = layer(static.data("x", [None, None, 3], "float32"), None, lengths)
+    got = run({"x": X.swapaxes(0, 1) if time_major else X, "n": np.array([4, 2])}, [out, h, c])
+    cells = layer._layers[0].cell_fw, layer._layers[0].cell_bw
+    for i, n in enumerate((4, 2)):
+        forth, end, end_c = lstm(X[i:i + 1], cells[0], range(n))
+        back, begin, begin_c = lstm(X[i:i + 1], cells[1], range(n - 1, -1, -1))
+        wanted = np.concatenate([np.concatenate([forth, back], -1)[0], np.zeros((4 - n, 10))])
+        np.testing.assert_allclose(got[0][:, i] if time_major else got[0][i], wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(got[1][:, i], np.concatenate([end, begin]), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(got[2][:, i], np.concatenate([end_c, begin_c]), rtol=1e-4, atol=1e-5)
+
+
 def test_a_cell_of_ones_own(run):
     class Sum(nn.RNNCellBase):
         state_shape = (3,)

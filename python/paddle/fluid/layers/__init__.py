@@ -52,8 +52,7 @@ _REFUSED.update({name: "dynamic_lstm, dynamic_gru or lstm, or paddle.nn.LSTM ove
     "dynamic_lstmp", "rnn", "RNNCell", "LSTMCell", "GRUCell")})
 _REFUSED.update({name: _BEAMS for name in ("beam_search", "beam_search_decode", "BeamSearchDecoder", "dynamic_decode",
                                            "BasicDecoder", "gather_tree")})
-_REFUSED.update({"nce": "fc", "conv3d": "conv2d", "pool3d": "pool2d", "warpctc": "cross_entropy", "unique": "nothing",
-                 "sampled_softmax_with_cross_entropy": "softmax_with_cross_entropy",
+_REFUSED.update({"conv3d": "conv2d", "pool3d": "pool2d", "warpctc": "cross_entropy", "unique": "nothing",
                  "center_loss": "nothing",
                  "spectral_norm": "nothing", "space_to_depth": "transpose", "continuous_value_model": "nothing",
                  "shuffle_batch": "paddle.reader.shuffle", "prior_box": "nothing",
@@ -63,6 +62,7 @@ __getattr__ = _refuse.getter(__name__, _REFUSED, lazy={
 
 from paddle.fluid.layers.labels import *  # noqa: E402,F401,F403
 from paddle.fluid.layers.recurrent import *  # noqa: E402,F401,F403
+from paddle.fluid.layers.sampled import *  # noqa: E402,F401,F403
 from paddle.fluid.layers.static_rnn import StaticRNN  # noqa: E402,F401
 from paddle.fluid.layers import control_flow, io  # noqa: E402,F401
 from paddle.fluid.layers.io import create_py_reader_by_data, double_buffer, py_reader, read_file  # noqa: E402,F401

@@ -19,6 +19,7 @@ from paddle.fluid.layers import metric_op as metric_op
 from paddle.fluid.layers import nn as nn
 from paddle.fluid.layers import ops as ops
 from paddle.fluid.layers import recurrent as recurrent
+from paddle.fluid.layers import sampled as sampled
 from paddle.fluid.layers import sequence as sequence
 from paddle.fluid.layers import sequence_lod as sequence_lod
 from paddle.fluid.layers import static_rnn as static_rnn
@@ -42,6 +43,7 @@ from paddle.fluid.layers.composed import lstm_unit as lstm_unit
 from paddle.fluid.layers.composed import mean_iou as mean_iou
 from paddle.fluid.layers.composed import npair_loss as npair_loss
 from paddle.fluid.layers.composed import pad_constant_like as pad_constant_like
+from paddle.fluid.layers.composed import teacher_student_sigmoid_loss as teacher_student_sigmoid_loss
 from paddle.fluid.layers.control_flow import Switch as Switch
 from paddle.fluid.layers.control_flow import case as case
 from paddle.fluid.layers.control_flow import cond as cond
@@ -142,6 +144,11 @@ from paddle.fluid.layers.recurrent import dynamic_gru as dynamic_gru
 from paddle.fluid.layers.recurrent import dynamic_lstm as dynamic_lstm
 from paddle.fluid.layers.recurrent import gru_unit as gru_unit
 from paddle.fluid.layers.recurrent import lstm as lstm
+from paddle.fluid.layers.sampled import gaussian_random_batch_size_like as gaussian_random_batch_size_like
+from paddle.fluid.layers.sampled import nce as nce
+from paddle.fluid.layers.sampled import sampled_softmax_with_cross_entropy as sampled_softmax_with_cross_entropy
+from paddle.fluid.layers.sampled import sampling_id as sampling_id
+from paddle.fluid.layers.sampled import uniform_random_batch_size_like as uniform_random_batch_size_like
 from paddle.fluid.layers.sequence import lod_reset as lod_reset
 from paddle.fluid.layers.sequence import sequence_concat as sequence_concat
 from paddle.fluid.layers.sequence import sequence_conv as sequence_conv

@@ -9,7 +9,7 @@ from paddle.static import nn as S
 from paddle.tensor import math as _math
 from paddle.utils import unique_name
 
-__all__ = ["bpr_loss", "npair_loss", "hsigmoid", "mean_iou", "lrn", "bilinear_tensor_product", "add_position_encoding",
+__all__ = ["bpr_loss", "npair_loss", "teacher_student_sigmoid_loss", "hsigmoid", "mean_iou", "lrn", "bilinear_tensor_product", "add_position_encoding",
            "lstm_unit", "fsp_matrix", "crop", "pad_constant_like", "data_norm"]
 
 
@@ -36,6 +36,19 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
     lengths = T.add(T.mean(T.sum(T.square(anchor), 1)), T.mean(T.sum(T.square(positive), 1)))
     losses = F.softmax_with_cross_entropy(T.matmul(anchor, positive, transpose_y=True), share, soft_label=True)
     return T.add(T.scale(lengths, 0.25 * l2_reg), T.mean(T.sum(T.multiply(share, losses), 0)))
+
+
+def teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_lower_bound=-15.0):
+    """[N, 1]. A label below -1 is no click, below 0 a click, without a teacher; from 0 on the teacher's share is added,
+    from 1 on it is a click and label - 1 the share. The bounds cut the gradient only in the original, and not here."""
+    if (soft_max_up_bound, soft_max_lower_bound) != (15.0, -15.0):
+        raise native.UnsupportedError("teacher_student_sigmoid_loss: soft_max_up_bound and soft_max_lower_bound are not here")
+    def above(bound):
+        return T.cast(T.greater_equal(label, T.full_like(label, bound)), "float32")
+    taught, click = above(0.0), T.subtract(T.add(above(-1.0), above(1.0)), above(0.0))
+    own = T.subtract(F.softplus(input), T.multiply(click, input))
+    share = T.subtract(label, above(1.0))
+    return T.add(own, T.multiply(taught, T.subtract(F.softplus(input), T.multiply(input, share))))
 
 
 def _tree(classes):

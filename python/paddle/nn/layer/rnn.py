@@ -1,10 +1,11 @@
-"""Recurrent layers. A program has no loops: a layer over a sequence adds the ops of every step, so that the number of
-steps must be known, and a long sequence makes a long program."""
+"""Recurrent layers. An LSTM over a sequence is one op. A program has no loops: other layers add the ops of every step, so
+that the number of steps must be known, and a long sequence makes a long program."""
 from paddle import _dtype
 from paddle._graph import Variable, as_list, call
 from paddle._native import native
 from paddle.nn import functional as F
 from paddle.nn import initializer as I
+from paddle.nn.functional import _recurrent
 from paddle.nn.layer.container import LayerList
 from paddle.nn.layer.layers import Layer
 from paddle.tensor import creation, logic, manipulation, math
@@ -123,6 +124,8 @@ class RNN(Layer):
         self.cell, self.is_reverse, self.time_major = cell, is_reverse, time_major
 
     def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
+        if type(self.cell) is LSTMCell and not kwargs:
+            return self._lstm(inputs, initial_states, sequence_length)
         axis = 0 if self.time_major else 1
         steps = inputs.shape[axis]
         if steps < 0:
@@ -145,6 +148,17 @@ class RNN(Layer):
                 out = math.multiply(out, inside)
             outputs[t], states = out, new
         return manipulation.stack(outputs, axis), states
+
+
+    def _lstm(self, inputs, states, sequence_length):
+        cell, order = self.cell, (2, 0, 1, 3)  # the op has the gates g, i, f, o
+        biases = [b for b in (cell.bias_ih, cell.bias_hh) if b is not None]
+        w_x, w_h = [manipulation.transpose(_recurrent.reordered(w, order), [1, 0]) for w in (cell.weight_ih, cell.weight_hh)]
+        bias = _recurrent.reordered(math.add_n(biases), order) if biases else None
+        x = manipulation.transpose(inputs, [1, 0, 2]) if self.time_major else inputs
+        h0, c0 = states if states is not None else (None, None)
+        out, h, c = _recurrent.lstm(x, w_x, w_h, bias, h0, c0, sequence_length, self.is_reverse)
+        return manipulation.transpose(out, [1, 0, 2]) if self.time_major else out, (h, c)
 
 
 class BiRNN(Layer):

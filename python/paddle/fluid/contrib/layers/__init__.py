@@ -1,14 +1,14 @@
 """Layers of contrib."""
 from paddle import _refuse
-from paddle.fluid.contrib.layers import metric_op, nn  # noqa: F401
+from paddle.fluid.contrib.layers import metric_op, nn, rnn_impl  # noqa: F401
 from paddle.fluid.contrib.layers.metric_op import ctr_metric_bundle  # noqa: F401
-from paddle.fluid.contrib.layers.nn import batch_fc, fused_elemwise_activation, partial_concat, partial_sum  # noqa: F401
+from paddle.fluid.contrib.layers.nn import (batch_fc, fused_elemwise_activation, partial_concat, partial_sum,  # noqa: F401
+                                            shuffle_batch)
+from paddle.fluid.contrib.layers.rnn_impl import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm  # noqa: F401
 from paddle.static.nn import sparse_embedding  # noqa: F401
 
-_RNN = "a layer over a whole sequence, such as paddle.nn.LSTM"
 __getattr__ = _refuse.getter(__name__, {
-    "shuffle_batch": "paddle.reader.shuffle", "basic_lstm": _RNN, "basic_gru": _RNN, "BasicLSTMUnit": "paddle.nn.LSTMCell",
-    "BasicGRUUnit": "paddle.nn.GRUCell", "tdm_child": "nothing", "tdm_sampler": "nothing", "rank_attention": "nothing",
+    "tdm_child": "nothing", "tdm_sampler": "nothing", "rank_attention": "nothing",
     "multiclass_nms2": "nothing", "search_pyramid_hash": "nothing", "var_conv_2d": "nothing", "tree_conv": "nothing",
     "match_matrix_tensor": "matmul", "sequence_topk_avg_pooling": "sequence_pool", "bilateral_slice": "nothing",
     "correlation": "nothing", "fused_embedding_seq_pool": "embedding and sequence_pool"})

@@ -5,7 +5,7 @@ from paddle._native import native
 from paddle.tensor import math as _math
 from paddle.utils import unique_name
 
-__all__ = ["fused_elemwise_activation", "partial_concat", "partial_sum", "batch_fc"]
+__all__ = ["fused_elemwise_activation", "partial_concat", "partial_sum", "batch_fc", "shuffle_batch"]
 
 _UNARY = {"relu": "relu", "tanh": "tanh", "sigmoid": "sigmoid", "gelu": "gelu"}
 _BINARY = {"elementwise_add": _math._add, "elementwise_mul": _math._multiply}
@@ -47,6 +47,12 @@ def partial_concat(input, start_index=0, length=-1):
 def partial_sum(input, start_index=0, length=-1):
     """Columns [start_index, start_index + length) of all, added up."""
     return T.add_n(_columns(input, start_index, length))
+
+
+def shuffle_batch(x, seed=None):
+    """The rows of x in another order in every step."""
+    order = T.argsort(T.uniform([T.shape(x)[0]], "float32", 0.0, 1.0, int(seed or 0)))
+    return T.gather(x, order)
 
 
 def batch_fc(input, param_size, param_attr, bias_size, bias_attr, act=None):
