@@ -131,13 +131,11 @@ __getattr__ = _refuse.getter(__name__, {
     "DataParallel": "fleet.distributed_optimizer in a static program", "grad": "paddle.static.gradients",
     "jit": _DYNAMIC, "Model": "a loop over Executor.run, or fleetx.MultiGPUTrainer",
     "summary": "print(program)", "flops": "Executor.plan", "hapi": "a loop over Executor.run",
-    "inference": "paddle.static.load_inference_model", "amp": "paddle.static.amp.decorate", "callbacks": "nothing",
+    "amp": "paddle.static.amp.decorate", "callbacks": "nothing",
     "distribution": "paddle.uniform, paddle.normal", "text": "paddle.dataset", "sysconfig": "cmake --install",
     "unique": "the result's shape would depend on values", "nonzero": "paddle.where with three arguments",
     "masked_select": "paddle.masked_fill",
     "cholesky": "nothing", "inverse": "nothing", "bincount": "paddle.one_hot and sum", "histogram": "paddle.one_hot and sum",
-   
-   
     "cumprod": "paddle.cumsum of logarithms",
     "median": "paddle.sort",
     "complex": "nothing", "real": "nothing", "imag": "nothing", "conj": "nothing",
@@ -145,5 +143,5 @@ __getattr__ = _refuse.getter(__name__, {
     "get_cuda_rng_state": "paddle.seed", "set_cuda_rng_state": "paddle.seed", "CUDAGraph": "nothing",
 }, lazy={"fluid": "paddle.fluid", "dataset": "paddle.dataset", "distributed": "paddle.distributed",
          "common_ops_import": "paddle.common_ops_import", "device": "paddle.device", "compat": "paddle.compat",
-         "framework": "paddle.framework", "profiler": "paddle.profiler", "incubate": "paddle.incubate",
+         "framework": "paddle.framework", "inference": "paddle.inference", "profiler": "paddle.profiler", "incubate": "paddle.incubate",
          "version": "paddle.version"})

@@ -14,6 +14,7 @@ from paddle import files as files
 from paddle import fluid as fluid
 from paddle import framework as framework
 from paddle import incubate as incubate
+from paddle import inference as inference
 from paddle import io as io
 from paddle import metric as metric
 from paddle import nn as nn

@@ -1,5 +1,5 @@
 """The ops and variables of a program, to look at and to add to."""
-from paddle import _dtype, _graph
+from paddle import _dtype, _graph, _refuse
 from paddle._native import native
 from paddle.utils import unique_name
 
@@ -125,6 +125,11 @@ class Block:
                 for v in _graph.as_list(values):
                     (self.var(v) if isinstance(v, str) else v).stop_gradient = True
         return self.ops[-1]
+
+    _insert_op = _refuse.refused("paddle.fluid.framework.Block._insert_op", "append_op", "ops are added at the end")
+    _prepend_op = _refuse.refused("paddle.fluid.framework.Block._prepend_op", "append_op", "ops are added at the end")
+    _remove_op = _refuse.refused("paddle.fluid.framework.Block._remove_op", "a strategy of fleet (docs/strategy.md)",
+                                 "programs are rewritten by strategies only")
 
     def __repr__(self):
         return self.program.to_string()

@@ -15,7 +15,7 @@ ORIGINAL = {
         gammaincc gammaln gcd geometric ger get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype
         get_cuda_rng_state get_cudnn_version get_default_device get_device_module get_rng_state grad group_norm
         hamming_window hann_window hapi heaviside histogram histogram_bin_edges histogramdd hsplit hstack hub hypot i0
-        i0e i1 i1e iinfo imag index_add index_fill index_put inference inner int int16 int8 inverse
+        i0e i1 i1e iinfo imag index_add index_fill index_put inner int int16 int8 inverse
         is_autocast_enabled is_complex
         is_floating_point is_integer isin isneginf isposinf isreal jit kaiser_window kthvalue layer_norm lcm ldexp
         lgamma linalg log_normal logaddexp logcumsumexp logit logspace manual_seed masked_scatter masked_select
@@ -49,7 +49,7 @@ ORIGINAL = {
         sdp_kernel sdpa soft_margin_loss sparse_attention swiglu temporal_shift triplet_margin_loss
         triplet_margin_with_distance_loss zeropad2d""".split(),
     "paddle.nn.initializer": """
-        Bilinear ConstantInitializer Dirac MSRAInitializer NormalInitializer NumpyArrayInitializer Orthogonal
+        ConstantInitializer Dirac MSRAInitializer NormalInitializer NumpyArrayInitializer Orthogonal
         TruncatedNormalInitializer UniformInitializer XavierInitializer calculate_gain""".split(),
     "paddle.static": """
         IpuCompiledProgram IpuStrategy Operator Parameter ctr_metric_bundle ipu_shard_guard
@@ -105,7 +105,7 @@ ORIGINAL = {
         deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
         dynamic_decode dynamic_lstmp edit_distance filter_by_instag gather_tree 
         generate_mask_labels generate_proposal_labels generate_proposals get_tensor_from_selected_rows
-        grid_sampler hash im2sequence image_resize_short inplace_abn iou_similarity load locality_aware_nms
+        grid_sampler hash im2sequence inplace_abn iou_similarity load locality_aware_nms
         lod_rank_table matrix_nms max_sequence_len merge_selected_rows multi_box_head polygon_box_transform
         prroi_pool psroi_pool random_crop reorder_lod_tensor_by_rank resize_linear resize_trilinear
         retinanet_detection_output retinanet_target_assign roi_perspective_transform roi_pool row_conv

@@ -1,8 +1,12 @@
 """Who does what to whom: nine lists of ids for each verb of a sentence (words; the words two and one before the verb, the
 verb, one and two after it, each for every word; the verb; is it within those five?; labels)."""
+import atexit
 import gzip
 import itertools
+import os
+import shutil
 import tarfile
+import tempfile
 
 import numpy
 
@@ -105,11 +109,15 @@ def get_dict():
 
 
 def get_embedding():
-    """The path of a file of word vectors."""
+    """The path of a file of word vectors: 16 bytes, then 32 numbers of float32 for each word."""
     path = common.find("conll05st", "emb")
     if path is None:
-        raise FileNotFoundError("conll05: there is no file 'emb' of word vectors; leave out get_embedding(), and the words' "
-                                "vectors are trained from the start")
+        common.announce("conll05 (word vectors)", "emb", "Vectors of RANDOM numbers take its place.")
+        path = os.path.join(tempfile.mkdtemp(prefix="conll05_"), "emb")
+        atexit.register(shutil.rmtree, os.path.dirname(path), True)
+        vectors = numpy.random.RandomState(0).uniform(-0.1, 0.1, (len(get_dict()[0]), 32))
+        with open(path, "wb") as file:
+            file.write(bytes(16) + vectors.astype("float32").tobytes())
     return path
 
 

@@ -37,10 +37,13 @@ def memory_optimize(input_program, skip_opt_set=None, print_log=False, level=0, 
 def release_memory(input_program, skip_opt_set=None):
     """Memory is always planned: there is nothing to do."""
 
+_EVENTS = ("Trainer", "Inferencer", "CheckpointConfig", "BeginEpochEvent", "EndEpochEvent", "BeginStepEvent", "EndStepEvent")
 _refused = _refuse.getter(__name__, {
+    **{name: "a loop over Executor.run" for name in _EVENTS}, "recordio_writer": "paddle.io.DataLoader.from_generator",
+    "load_op_library": "an op in C++: docs/add-an-op.md",
     "enable_dygraph": "static programs", "enable_imperative": "static programs",
     "evaluator": "metrics", "debugger": "print(program)",
- "LoDTensorArray": "lists", "trainer_desc": "nothing"},
+    "LoDTensorArray": "lists", "trainer_desc": "nothing"},
     lazy={"incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "dataset": "paddle.fluid.dataset",
           "reader": "paddle.io",
           "contrib": "paddle.fluid.contrib", "install_check": "paddle.fluid.install_check", "input": "paddle.fluid.input",

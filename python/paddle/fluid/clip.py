@@ -1,10 +1,13 @@
 """Limits on gradients with the names of 1.x."""
 from paddle import _graph
+from paddle._refuse import refused as _refused
 from paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 
 GradientClipByValue = ClipGradByValue
 GradientClipByNorm = ClipGradByNorm
 GradientClipByGlobalNorm = ClipGradByGlobalNorm
+ErrorClipByValue = _refused("paddle.fluid.clip.ErrorClipByValue", "GradientClipByValue",
+                            "gradients of variables that are no parameters are not clipped")
 
 
 def set_gradient_clip(clip, param_list=None, program=None):

@@ -13,4 +13,5 @@ from paddle.nn.clip import ClipGradByNorm as GradientClipByNorm
 from paddle.nn.clip import ClipGradByValue as ClipGradByValue
 from paddle.nn.clip import ClipGradByValue as GradientClipByValue
 
+ErrorClipByValue: Any
 def set_gradient_clip(clip: Any, param_list: Any = None, program: Program | None = None) -> Any: ...

@@ -18,6 +18,15 @@ class VarDesc:
         LOD_TENSOR_ARRAY, READER, RAW, STEP_SCOPES = "lod_tensor_array", "reader", "raw", "step_scopes"
 
 
-__getattr__ = _refuse.getter(__name__, {"AnalysisConfig": "fluid.io.load_inference_model and Executor.run", "PaddleTensor": "numpy arrays",
-                                        "create_paddle_predictor": "fluid.io.load_inference_model and Executor.run",
-                                        "PSGPU": "nothing", "Communicator": "nothing", "Tensor": "numpy arrays", "ops": "paddle.*"})
+_PREDICTOR = {"AnalysisConfig": "Config", "NativeConfig": "Config", "PaddleTensor": "PaddleTensor",
+              "create_paddle_predictor": "create_predictor", "PaddlePredictor": "Predictor"}
+_refused = _refuse.getter(__name__, {"op_proto_and_checker_maker": "strategies: programs are not rewritten op by op",
+                                     "globals": "paddle.set_flags", "LoDTensorArray": "lists",
+                                     "PSGPU": "nothing", "Communicator": "nothing", "Tensor": "numpy arrays", "ops": "paddle.*"})
+
+
+def __getattr__(name):
+    if name in _PREDICTOR:
+        from paddle import inference
+        return getattr(inference, _PREDICTOR[name])
+    return _refused(name)

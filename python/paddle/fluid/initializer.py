@@ -4,7 +4,7 @@ import contextlib
 from paddle import _refuse
 from paddle._native import native
 from paddle.nn import initializer as _new
-from paddle.nn.initializer import Initializer, set_global_initializer  # noqa: F401
+from paddle.nn.initializer import Bilinear, Initializer, set_global_initializer  # noqa: F401
 
 
 class Constant(_new.Constant):
@@ -46,6 +46,7 @@ class NumpyArrayInitializer(_new.Assign):
 
 ConstantInitializer, UniformInitializer, NormalInitializer = Constant, Uniform, Normal
 TruncatedNormalInitializer, XavierInitializer, MSRAInitializer = TruncatedNormal, Xavier, MSRA
+BilinearInitializer = Bilinear
 
 
 def force_init_on_cpu():
@@ -58,4 +59,4 @@ def init_on_cpu():
     yield
 
 
-__getattr__ = _refuse.getter(__name__, {"Bilinear": "NumpyArrayInitializer", "BilinearInitializer": "NumpyArrayInitializer"})
+__getattr__ = _refuse.getter(__name__, {})

@@ -6,6 +6,8 @@ from typing import Any
 import numpy
 
 from paddle.nn.initializer import Assign as _paddle_nn_initializer_Assign
+from paddle.nn.initializer import Bilinear as Bilinear
+from paddle.nn.initializer import Bilinear as BilinearInitializer
 from paddle.nn.initializer import Constant as _paddle_nn_initializer_Constant
 from paddle.nn.initializer import Initializer as Initializer
 from paddle.nn.initializer import Normal as _paddle_nn_initializer_Normal

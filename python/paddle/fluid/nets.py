@@ -39,5 +39,19 @@ def sequence_conv_pool(input, num_filters, filter_size, param_attr=None, act="si
     return layers.sequence_pool(conv, pool_type)
 
 
-__getattr__ = _refuse.getter(__name__, {
-    "scaled_dot_product_attention": "paddle.nn.MultiHeadAttention"})
+def scaled_dot_product_attention(queries, keys, values, num_heads=1, dropout_rate=0.0):
+    """softmax(q k^T / sqrt(width of a head)) v of [batch, steps, width]. Several heads project q, k and v first."""
+    if num_heads > 1:
+        queries, keys, values = (layers.fc(x, x.shape[-1], 2) for x in (queries, keys, values))
+
+    def heads(x):
+        return layers.transpose(layers.reshape(x, [0, 0, num_heads, x.shape[-1] // num_heads]), [0, 2, 1, 3])
+    q, k, v = heads(queries), heads(keys), heads(values)
+    weights = layers.softmax(layers.matmul(q, k, transpose_y=True, alpha=q.shape[-1] ** -0.5))
+    if dropout_rate:
+        weights = layers.dropout(weights, dropout_rate)
+    out = layers.transpose(layers.matmul(weights, v), [0, 2, 1, 3])
+    return layers.reshape(out, [0, 0, values.shape[-1]])
+
+
+__getattr__ = _refuse.getter(__name__, {})

@@ -6,7 +6,7 @@ import numpy
 from paddle import _refuse
 
 __all__ = ["Constant", "Normal", "TruncatedNormal", "Uniform", "XavierNormal", "XavierUniform", "KaimingNormal",
-           "KaimingUniform", "Assign", "set_global_initializer"]
+           "KaimingUniform", "Assign", "Bilinear", "set_global_initializer"]
 
 
 class Initializer:
@@ -139,6 +139,19 @@ class Assign(Initializer):
         return {"kind": "assign", "values": self.value.astype("float64").ravel().tolist()}
 
 
+class Bilinear(Initializer):
+    """Of a transposed convolution that enlarges pictures: weights by distance from the middle of the kernel."""
+
+    def options(self, shape):
+        if len(shape) != 4 or shape[2] != shape[3]:
+            raise ValueError(f"Bilinear: the parameter must be [out, in, size, size], it has shape {list(shape)}")
+        factor = numpy.ceil(shape[3] / 2.0)
+        places = numpy.arange(shape[3])
+        slope = 1 - numpy.abs(places / factor - (2 * factor - 1 - factor % 2) / (2.0 * factor))
+        values = numpy.broadcast_to(numpy.outer(slope, slope), shape)
+        return {"kind": "assign", "values": values.ravel().tolist()}
+
+
 _global = {False: None, True: None}  # by: is it a bias?
 
 
@@ -155,5 +168,5 @@ def default_for(is_bias, fallback=None):
 
 
 __getattr__ = _refuse.getter(__name__, {
-    "Bilinear": "Assign with the values", "Dirac": "Assign with the values", "Orthogonal": "Assign with the values",
+    "Dirac": "Assign with the values", "Orthogonal": "Assign with the values",
     "calculate_gain": "nothing"})

@@ -13,6 +13,10 @@ class Assign(Initializer):
     def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
 
 
+class Bilinear(Initializer):
+    def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
+
+
 class Constant(Initializer):
     value: Any
     def __init__(self, value: Any = 0.0) -> None: ...

@@ -163,3 +163,40 @@ def test_float64_layers():
     assert losses[0].dtype == np.float64 and losses[-1] < losses[0]
     with pytest.raises(paddle.FleetXError, match="matmul"):
         L.matmul(x, y)
+
+
+def test_pictures_are_rearranged(run):
+    x = static.data("x", [None, 4, 2, 4], "float32")
+    values = np.arange(4 * 4 * 8, dtype="float32").reshape(4, 4, 2, 4)
+    deep, moved, small = L.space_to_depth(x, 2), L.temporal_shift(x, 2, 0.25), L.image_resize_short(x, 1)
+    got = run({"x": values}, [deep, moved, small])
+    wanted = np.stack([values[:, :, i::2, j::2] for i in range(2) for j in range(2)], 1).reshape(4, 16, 1, 2)
+    np.testing.assert_array_equal(got[0], wanted)
+    for clip in (0, 2):
+        np.testing.assert_array_equal(got[1][clip:clip + 2, 0], np.stack([np.zeros((2, 4)), values[clip, 0]]))
+        np.testing.assert_array_equal(got[1][clip:clip + 2, 1], np.stack([values[clip + 1, 1], np.zeros((2, 4))]))
+        np.testing.assert_array_equal(got[1][clip:clip + 2, 2:], values[clip:clip + 2, 2:])
+    assert got[2].shape == (4, 4, 1, 2)
+
+
+def test_attention_of_nets(run):
+    q, k = static.data("q", [None, 3, 4], "float32"), static.data("k", [None, 5, 4], "float32")
+    rng = np.random.RandomState(0)
+    feed = {"q": rng.randn(2, 3, 4).astype("float32"), "k": rng.randn(2, 5, 4).astype("float32")}
+    plain, heads = fluid.nets.scaled_dot_product_attention(q, k, k), fluid.nets.scaled_dot_product_attention(q, k, k, 2, 0.1)
+    got = run(feed, [plain, heads])
+    scores = np.exp(feed["q"] @ feed["k"].swapaxes(1, 2) / 2)
+    np.testing.assert_allclose(got[0], scores / scores.sum(-1, keepdims=True) @ feed["k"], rtol=1e-4, atol=1e-5)
+    assert got[1].shape == (2, 3, 4)
+
+
+def test_a_bilinear_kernel_enlarges_a_slope(run):
+    x = static.data("x", [None, 1, 4, 4], "float32")
+    attr = fluid.ParamAttr(initializer=fluid.initializer.Bilinear())
+    large = L.conv2d_transpose(x, 1, filter_size=4, stride=2, padding=1, param_attr=attr, bias_attr=False)
+    got, = run({"x": np.tile(np.arange(4, dtype="float32"), (1, 1, 4, 1))}, [large])
+    np.testing.assert_allclose(got[0, 0, 3, 1:-1], np.arange(0.25, 3, 0.5), rtol=1e-5)
+
+
+def test_batches_of_one_worker():
+    assert list(fluid.contrib.reader.distributed_batch_reader(lambda: iter([1, 2, 3]))()) == [1, 2, 3]

@@ -5,8 +5,9 @@ from paddle.fluid.contrib import layers, mixed_precision  # noqa: F401
 _refused = _refuse.getter(__name__, {"slim": "nothing", "quantize": "nothing", "sparsity": "nothing",
                                      "model_stat": "the command fleetx plan", "summary": "the command fleetx plan",
                                      "memory_usage": "Executor.plan, or the command fleetx plan",
-                                     "op_freq_statistic": "print(program)", "Trainer": "Executor.run"},
-                          lazy={"utils": "paddle.fluid.contrib.utils",
+                                     "op_freq_statistic": "print(program)", "Trainer": "Executor.run",
+                                     "op_frequence": "print(program)", "decoder": "StaticRNN, and a loop over beams in Python"},
+                          lazy={"utils": "paddle.fluid.contrib.utils", "reader": "paddle.fluid.contrib.reader",
                                 "extend_optimizer": "paddle.fluid.contrib.extend_optimizer"})
 
 

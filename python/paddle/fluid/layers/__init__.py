@@ -54,7 +54,7 @@ _REFUSED.update({name: _BEAMS for name in ("beam_search", "beam_search_decode", 
                                            "BasicDecoder", "gather_tree")})
 _REFUSED.update({"conv3d": "conv2d", "pool3d": "pool2d", "warpctc": "cross_entropy", "unique": "nothing",
                  "center_loss": "nothing",
-                 "spectral_norm": "nothing", "space_to_depth": "transpose", "continuous_value_model": "nothing",
+                 "spectral_norm": "nothing", "continuous_value_model": "nothing",
                  "shuffle_batch": "paddle.reader.shuffle", "prior_box": "nothing",
                  "multiclass_nms": "nothing", "roi_align": "nothing", "yolov3_loss": "nothing"})
 __getattr__ = _refuse.getter(__name__, _REFUSED, lazy={

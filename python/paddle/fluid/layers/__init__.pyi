@@ -85,6 +85,7 @@ from paddle.fluid.layers.nn import hard_sigmoid as hard_sigmoid
 from paddle.fluid.layers.nn import hard_swish as hard_swish
 from paddle.fluid.layers.nn import huber_loss as huber_loss
 from paddle.fluid.layers.nn import image_resize as image_resize
+from paddle.fluid.layers.nn import image_resize_short as image_resize_short
 from paddle.fluid.layers.nn import increment as increment
 from paddle.fluid.layers.nn import kldiv_loss as kldiv_loss
 from paddle.fluid.layers.nn import l2_normalize as l2_normalize
@@ -129,12 +130,14 @@ from paddle.fluid.layers.nn import softmax as softmax
 from paddle.fluid.layers.nn import softmax_with_cross_entropy as softmax_with_cross_entropy
 from paddle.fluid.layers.nn import softplus as softplus
 from paddle.fluid.layers.nn import softshrink as softshrink
+from paddle.fluid.layers.nn import space_to_depth as space_to_depth
 from paddle.fluid.layers.nn import split as split
 from paddle.fluid.layers.nn import square_error_cost as square_error_cost
 from paddle.fluid.layers.nn import squeeze as squeeze
 from paddle.fluid.layers.nn import strided_slice as strided_slice
 from paddle.fluid.layers.nn import sum as sum
 from paddle.fluid.layers.nn import swish as swish
+from paddle.fluid.layers.nn import temporal_shift as temporal_shift
 from paddle.fluid.layers.nn import topk as topk
 from paddle.fluid.layers.nn import tril as tril
 from paddle.fluid.layers.nn import triu as triu
@@ -222,6 +225,7 @@ from paddle.tensor.manipulation import cast as cast
 from paddle.tensor.manipulation import rank as rank
 from paddle.tensor.manipulation import scatter_nd as scatter_nd
 from paddle.tensor.manipulation import shape as shape
+from paddle.tensor.manipulation import shard_index as shard_index
 from paddle.tensor.manipulation import slice as slice
 from paddle.tensor.manipulation import stack as stack
 from paddle.tensor.manipulation import transpose as transpose

@@ -277,7 +277,7 @@ erf, acos, asin, atan = T.erf, T.acos, T.asin, T.atan
 scatter_nd, pixel_shuffle = T.scatter_nd, F.pixel_shuffle
 transpose, stack, unstack, slice = T.transpose, T.stack, T.unstack, T.slice
 where, shape, rank = T.where, T.shape, T.rank
-unbind, multiplex = T.unbind, T.multiplex
+unbind, multiplex, shard_index = T.unbind, T.multiplex, T.shard_index
 
 
 def triu(input, diagonal=0, name=None):
@@ -363,6 +363,34 @@ def affine_channel(x, scale=None, bias=None, data_layout="NCHW", name=None, act=
     shape = [1, -1, 1, 1] if data_layout == "NCHW" and len(x.shape) == 4 else [1, -1]
     shape = shape if len(x.shape) == len(shape) else [1] * (len(x.shape) - 1) + [-1]
     return _math.activate(T.add(T.multiply(x, T.reshape(scale, shape)), T.reshape(bias, shape), name), act)
+
+
+def space_to_depth(x, blocksize, name=None):
+    """Blocks of blocksize x blocksize places become channels, and the picture smaller."""
+    channels, height, width = x.shape[1:]
+    size = int(blocksize)
+    blocks = T.reshape(x, [-1, channels, height // size, size, width // size, size])
+    return T.reshape(T.transpose(blocks, [0, 3, 5, 1, 2, 4]), [-1, channels * size * size, height // size, width // size],
+                     name=name)
+
+
+def temporal_shift(x, seg_num, shift_ratio=0.25, name=None):
+    """Pictures of clips of seg_num: a share of the channels comes from the picture before, as many from the one after."""
+    channels, height, width = x.shape[1:]
+    clips, moved = T.reshape(x, [-1, seg_num, channels, height, width]), int(channels * shift_ratio)
+    padded = call("pad", {"x": clips}, {"paddings": [0, 0, 1, 1] + [0] * 6, "value": 0.0})
+    parts = [T.slice(padded, [1, 2], [0, 0], [seg_num, moved]), T.slice(padded, [1, 2], [2, moved], [seg_num + 2, 2 * moved]),
+             T.slice(clips, [2], [2 * moved], [channels])]
+    return T.reshape(T.concat(parts, 2), [-1, channels, height, width], name=name)
+
+
+def image_resize_short(input, out_short_len, resample="BILINEAR"):
+    """The shorter side gets this length, the other one in proportion."""
+    height, width = input.shape[2:]
+    if height < 0 or width < 0:
+        raise native.UnsupportedError("image_resize_short: the height and width of the pictures must be known")
+    short = min(height, width)
+    return image_resize(input, [int(side * out_short_len / short + 0.5) for side in (height, width)], resample=resample)
 
 
 def shuffle_channel(x, group, name=None):
