@@ -1,6 +1,7 @@
 #include "fleetx/ir/transform.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "fleetx/ir/rewriter.h"
@@ -74,6 +75,88 @@ Program with_fed(const Program& program, const Names& variables) {
       }
     }
     rw.edit_var(name).is_data = true;
+  }
+  return out;
+}
+
+namespace {
+
+using Renamed = std::map<std::string, std::string, std::less<>>;
+
+const std::string& now(const Renamed& names, const std::string& name) {
+  const auto found = names.find(name);
+  return found == names.end() ? name : found->second;
+}
+
+// A copy of `op` that reads and writes what its variables are called in this step; new names of its
+// outputs are added.
+void copy_op(Rewriter& rw, Rewriter::Position before, const Op& op, Renamed& names) {
+  Rewriter::NewOp copy{.type = op.type(),
+                       .attrs = op.attrs,
+                       .role = op.role,
+                       .name = op.name,
+                       .guard = op.guard.empty() ? "" : now(names, op.guard),
+                       .loc = op.loc,
+                       .stage = op.stage};
+  const auto mapped = [&](Names all) {
+    for (std::string& name : all) name = now(names, name);
+    return all;
+  };
+  for (size_t i = 0; i < op.inputs.size(); ++i)
+    if (!op.inputs[i].empty())
+      copy.inputs.emplace_back(op.def->inputs[i].name, mapped(op.inputs[i]));
+  Names made;
+  for (size_t i = 0; i < op.outputs.size(); ++i) {
+    for (const std::string& name : op.outputs[i]) {
+      if (rw.program().var(name).persistable) continue;
+      names[name] = rw.fresh_name(name);
+      made.push_back(name);
+    }
+    if (!op.outputs[i].empty())
+      copy.outputs.emplace_back(op.def->outputs[i].name, mapped(op.outputs[i]));
+  }
+  rw.insert(before, copy);
+  for (const std::string& name : made)
+    rw.edit_var(now(names, name)).stop_gradient = rw.program().var(name).stop_gradient;
+}
+
+}  // namespace
+
+Program repeat(const Program& program, const Step& step, int64_t times) {
+  Program out = program;
+  Rewriter rw(out);
+  const std::set<std::string, std::less<>> marks(step.ops.begin(), step.ops.end());
+  std::vector<Op> body;
+  auto behind = rw.end();
+  for (auto op = rw.begin(); op != rw.end(); ++op) {
+    check_arg(op->role != Role::kBackward, describe(*op),
+              "a program is repeated before it has a backward part");
+    const bool is_part = std::any_of(op->outputs.begin(), op->outputs.end(), [&](const Names& all) {
+      return std::any_of(all.begin(), all.end(),
+                         [&](const std::string& name) { return marks.contains(name); });
+    });
+    if (!is_part) continue;
+    body.push_back(*op);
+    behind = std::next(op);
+  }
+  check_arg(body.size() == marks.size(), "the step has ", marks.size(), " ops, the program ",
+            body.size(), " of them");
+  Renamed names;
+  std::vector<Names> collected;
+  for (const auto& [result, value] : step.collected) collected.push_back({value});
+  for (int64_t t = 1; t < times; ++t) {
+    Renamed next;
+    for (const auto& [before, after] : step.carried) next[before] = now(names, after);
+    for (const Op& op : body) copy_op(rw, behind, op, next);
+    names = std::move(next);
+    for (size_t i = 0; i < collected.size(); ++i)
+      collected[i].push_back(now(names, step.collected[i].second));
+  }
+  for (size_t i = 0; i < collected.size(); ++i) {
+    const auto op = rw.last_writer(step.collected[i].first);
+    check_arg(op != rw.end() && op->type() == "concat", "'", step.collected[i].first,
+              "' is no result of a concat");
+    rw.set_inputs(op, "xs", collected[i]);
   }
   return out;
 }

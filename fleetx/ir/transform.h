@@ -17,4 +17,18 @@ Program prune(const Program& program, const Names& targets);
 // them is left unread.
 Program with_fed(const Program& program, const Names& variables);
 
+// The step of a loop, as a program with one step of it has it.
+struct Step {
+  Names ops;  // each by one of its outputs
+  // (variable that an op of the step reads, the one that takes its place in the next step)
+  std::vector<std::pair<std::string, std::string>> carried;
+  // (result of a concat behind the step that reads only the second one, that one): of all steps
+  std::vector<std::pair<std::string, std::string>> collected;
+};
+
+// The program with so many steps, at least one: the ops of the step follow each other with
+// variables of their own; parameters and what lives from step to step they share. The program has
+// no backward part yet. An op or variable that is not there is kInvalidArgument.
+Program repeat(const Program& program, const Step& step, int64_t times);
+
 }  // namespace fleetx::ir

@@ -1,7 +1,7 @@
 // uniform_like: numbers in [0, 1), one for each element of `like`, of which only the shape counts;
 // f32. Element i is number place * numel + i of the random stream (seed, name of out, step), place
-// being that of this rank among those that share the batch along `axes` of the mesh: ranks with equal
-// shares of a batch draw what one draws for the whole of it. No gradient.
+// being that of this rank among those that share the batch along `axes` of the mesh: ranks with
+// equal shares of a batch draw what one draws for the whole of it. No gradient.
 #include <array>
 
 #include "fleetx/base/simd.h"

@@ -75,6 +75,12 @@ void bind_program(py::module_& m) {
            [](const Program& p, const Names& variables) {
              return std::make_shared<Program>(ir::with_fed(p, variables));
            })
+      .def("repeat",
+           [](const Program& p, const Names& ops,
+              const std::vector<std::pair<std::string, std::string>>& carried,
+              const std::vector<std::pair<std::string, std::string>>& collected, int64_t times) {
+             return std::make_shared<Program>(ir::repeat(p, {ops, carried, collected}, times));
+           })
       .def("to_text", [](const Program& p) { return ir::to_text(p); })
       .def("to_proto", [](const Program& p) { return py::bytes(ir::to_proto(p)); })
       .def_static("parse_text",

@@ -410,6 +410,9 @@ class Executor:
             feed = _with_lengths(program, feed)
         if program.loose_inputs:
             feed = _in_declared_shape(program, feed)
+        if program.family:
+            times = program.family.steps(program, lambda ir, fed, names: self._exe.run(ir, scope.native, fed, names), feed)
+            return self.run(program.family.member(program, times), feed, fetch, scope=scope, return_numpy=return_numpy)
         if program.lr_schedules:
             self._set_learning_rates(program, scope)
         ir, feed = _fed_where_it_is_computed(program, feed, scope)
@@ -480,6 +483,9 @@ class Executor:
             self._set_learning_rates(program, scope)
             return fetch_handler._next
 
+        if program.family:
+            raise native.UnsupportedError("train_from_dataset: a program with a loop over an unknown number of steps is run "
+                                          "batch by batch: Executor.run")
         if any(name.endswith(_graph.STEPS_SUFFIX) for name in program.data_names()):
             raise native.UnsupportedError("train_from_dataset: a program with sequence_pad needs its maxlen; batches of "
                                           "data sets are as long as they come")

@@ -193,58 +193,6 @@ class Parameter(Variable):
         return self._info["attrs"].get("need_clip", True)
 
 
-class Unwritten(Variable):
-    """A variable that an op of Block.append_op will write. Until then it has the shape and type that it was declared
-    with, if any. Where its name was chosen by the script, it keeps it."""
-
-    def __init__(self, program, name, dtype=None, shape=None, keeps_name=False, stop_gradient=False):
-        super().__init__(program, name)
-        self._declared = dtype, shape
-        self._keeps_name, self._stop = keeps_name, stop_gradient
-
-    @property
-    def is_written(self):
-        return self._program.ir.has(self.name)
-
-    def take(self, value):
-        """`value` was computed for this variable."""
-        if self._keeps_name:
-            emit("assign", {"x": value}, None, {"out": [self.name]})
-            self._program._variables[self.name] = self
-        else:
-            self.become(value)
-        self.lengths = value.lengths
-        if self._stop:
-            Variable.stop_gradient.fset(self, True)
-
-    @property
-    def _info(self):
-        if not self.is_written:
-            raise native.InvalidArgumentError(f"'{self.name}' has no value: no op writes it yet")
-        return self._program.ir.var(self.name)
-
-    @property
-    def shape(self):
-        return Variable.shape.fget(self) if self.is_written else tuple(self._declared[1] or ())
-
-    @property
-    def dtype(self):
-        return Variable.dtype.fget(self) if self.is_written or self._declared[0] is None else self._declared[0]
-
-    @property
-    def stop_gradient(self):
-        return Variable.stop_gradient.fget(self) if self.is_written else self._stop
-
-    @stop_gradient.setter
-    def stop_gradient(self, stop):
-        self._stop = bool(stop)
-        if self.is_written:
-            Variable.stop_gradient.fset(self, stop)
-
-    def to_string(self, throw_on_error=True, with_details=False):
-        return super().to_string() if self.is_written else f"var {self.name} : not written yet"
-
-
 class _Desc:
     def __init__(self, program):
         self._program = program
@@ -267,6 +215,7 @@ class Program:
         self.lr_schedules = []  # (LRScheduler, name of the learning rate)
         self.lengths_of = {}  # input with sequences -> input with their lengths
         self.has_sequences = False  # that do not come from an input
+        self.family = None  # paddle._loops.Family, of a program with loops over unknown numbers of steps
         self.loaders = []  # DataLoaders that feed this program by themselves
         self.gradient_names = {}  # w@GRAD -> the variable with the gradient that the update of w reads
         self.trained_by = None  # what minimize() was told, and the programs before: for fluid.DistributeTranspiler
@@ -313,7 +262,7 @@ class Program:
             return None  # two losses: neither is the program's
         startup = startup_program or self._startup or default_startup_program()
         return {"main": self.ir.clone(), "startup": startup.ir.clone(), "startup_program": startup, "optimizer": optimizer,
-                "loss": loss, "parameters": parameters, "no_grad_set": no_grad_set}
+                "loss": loss, "parameters": parameters, "no_grad_set": no_grad_set, "names": unique_name.snapshot()}
 
     def note_training(self, told):
         self.trained_by = told if told is None else {**told, "ops": self.ir.op_count()}
@@ -394,15 +343,25 @@ class Program:
 
     # ---- deriving ----
     def clone(self, for_test=False):
-        other = Program(self.ir.clone_for_test() if for_test else self.ir.clone())
+        other = self.made_of(self.ir.clone_for_test() if for_test else self.ir.clone())
+        if not for_test:
+            other.lr_schedules = list(self.lr_schedules)
+        other.gradient_names = dict(self.gradient_names)
+        if self.family is not None:
+            from paddle._loops import Family
+            other.family = Family()
+            other.family.loops = list(self.family.loops)
+        return other
+
+    def made_of(self, ir):
+        """A program of this C++ program, which was made from the one behind this one."""
+        other = Program(ir)
         other._startup = self._startup
         for name, old in self._variables.items():
             if old.name == name and other.ir.has(name):
                 other._take_notes(old)
-        if not for_test:
-            other.lr_schedules = list(self.lr_schedules)
         other.feed_names, other.fetch_names = self.feed_names, self.fetch_names
-        other.gradient_names, other.loose_inputs = dict(self.gradient_names), set(self.loose_inputs)
+        other.loose_inputs, other.gradient_clip = set(self.loose_inputs), self.gradient_clip
         other.loaders, other.has_sequences = list(self.loaders), self.has_sequences  # both read from them
         return other
 
@@ -518,6 +477,15 @@ def as_list(value):
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
+def nested(function, value, *others):
+    """A function on variables, or on those of lists and dicts of one form."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(nested(function, *each) for each in zip(value, *others))
+    if isinstance(value, dict):
+        return {key: nested(function, value[key], *(o[key] for o in others)) for key in value}
+    return function(value, *others)
+
+
 def program_of(inputs):
     """The program that an op over these variables belongs to."""
     for value in inputs:
@@ -612,3 +580,6 @@ def layer_call(function, x, options, name):
     out = program._variable(function(program.builder(), x.name, options, name, *user_line()))
     out.lengths = x.lengths
     return out
+
+
+from paddle._unwritten import Unwritten  # noqa: E402,F401

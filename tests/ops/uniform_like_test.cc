@@ -18,7 +18,8 @@ Tensor drawn(const Mesh& mesh, const ir::Strings& axes, int64_t rows, int64_t st
   runtime::Scope scope;
   return runtime::Executor({.plan = {.mesh = mesh}})
       .run(main, scope,
-           {{"like", Tensor(i64, {rows, 333})}, {"at", Tensor::of<int64_t>({1}, {step})}}, {"r"})[0];
+           {{"like", Tensor(i64, {rows, 333})}, {"at", Tensor::of<int64_t>({1}, {step})}},
+           {"r"})[0];
 }
 
 TEST(UniformLike, IsThePhiloxStream) {
@@ -35,8 +36,7 @@ TEST(UniformLike, RanksShareOneDraw) {
   for (int rank = 0; rank < 4; ++rank) {
     const Tensor part = drawn(Mesh({{"dp", 4}}, rank), {"dp"}, 1);
     for (size_t i = 0; i < 333; ++i)
-      ASSERT_EQ(part.data<float>()[i],
-                whole.data<float>()[static_cast<size_t>(rank) * 333 + i]);
+      ASSERT_EQ(part.data<float>()[i], whole.data<float>()[static_cast<size_t>(rank) * 333 + i]);
   }
 }
 

@@ -33,6 +33,7 @@ from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda
 from paddle.fluid import backward as backward
 from paddle.fluid import clip as clip
 from paddle.fluid import compiler as compiler
+from paddle.fluid import contrib as contrib
 from paddle.fluid import core as core
 from paddle.fluid import data_feeder as data_feeder
 from paddle.fluid import executor as executor

@@ -138,6 +138,9 @@ def serialize_program(feed_vars, fetch_vars, program=None):
 
 
 def write_inference_model(model_path, params_path, feed_names, fetch_vars, program):
+    if _program(program).family:
+        raise native.UnsupportedError("save_inference_model: the program has a loop over an unknown number of steps; nearest: "
+                                      "save its parameters (save_params), and build it again")
     lengths = {v.name: [v.lengths.name, v.lengths.loose_rows] for v in fetch_vars if v.lengths is not None}
     targets = [v.name for v in fetch_vars] + sorted({name for name, _ in lengths.values()})
     pruned = Program(_program(program).ir.clone_for_test().prune(targets))

@@ -93,13 +93,22 @@ empty, empty_like = zeros, zeros_like
 def arange(start=0, end=None, step=1, dtype=None, name=None):
     if end is None:
         start, end = 0, start
+    if isinstance(end, Variable) and end.dim_of is not None and (start, step) == (0, 1):
+        return _count(end, dtype or "int64")
     if any(isinstance(v, Variable) for v in (start, end, step)):
-        raise native.UnsupportedError("arange: start, end and step must be numbers")
+        raise native.UnsupportedError("arange: start, end and step must be numbers; only from 0 on it may end at paddle.shape(x)[i]")
     if dtype is None:
         whole = all(float(v).is_integer() and not isinstance(v, float) for v in (start, end, step))
         dtype = "int64" if whole else _dtype.get_default_dtype()
     attrs = {"start": float(start), "end": float(end), "step": float(step), "dtype": str(_dtype.convert(dtype))}
     return call("arange", {}, attrs, name)
+
+
+def _count(length, dtype):
+    """0, 1, 2, ... as many as a dimension of another variable has."""
+    from paddle.tensor import manipulation, math
+    ones = full([length], 1, "int64")
+    return manipulation.cast(math.subtract(call("cumsum", {"x": ones}, {"axis": 0}), ones), dtype)
 
 
 def linspace(start, stop, num, dtype=None, name=None):

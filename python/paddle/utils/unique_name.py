@@ -21,6 +21,13 @@ def generate(key):
     return _generator(key)
 
 
+def snapshot():
+    """A generator that goes on counting from here."""
+    other = UniqueNameGenerator(_generator.prefix)
+    other.ids = dict(_generator.ids)
+    return other
+
+
 def switch(new_generator=None):
     """Makes another generator the current one; returns the old one."""
     global _generator

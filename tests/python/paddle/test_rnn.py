@@ -117,8 +117,22 @@ def test_learns_to_remember():
     assert np.mean(losses[-20:]) < 0.2 * np.mean(losses[:20])
 
 
-def test_the_number_of_steps_must_be_known():
-    with pytest.raises(NotImplementedError, match=r"GRUCell over 'x' \[-1, -1, 3\]: the number of steps must be known"):
-        nn.GRU(3, 5)(static.data("x", [None, None, 3], "float32"))
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gru_of_unknown_steps_is_that_of_known_ones(reverse):
+    lengths, exe = static.data("n", [None], "int64"), static.Executor()
+    layer = nn.RNN(nn.GRUCell(3, 5), is_reverse=reverse)
+    fetch = []
+    for steps in (4, None):
+        x = static.data(f"x{steps}", [None, steps, 3], "float32")
+        out, h = layer(x, None, lengths)
+        fetch += [out, h]
+    exe.run(static.default_startup_program())
+    got = exe.run(feed={"x4": X, "xNone": X, "n": np.array([4, 2])}, fetch_list=fetch)
+    np.testing.assert_allclose(got[0], got[2], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(got[1], got[3], rtol=1e-5, atol=1e-6)
+    assert exe.run(feed={"x4": X, "xNone": X[:, :2], "n": np.array([2, 2])}, fetch_list=fetch[2:])[0].shape == (2, 2, 5)
+
+
+def test_directions_are_checked():
     with pytest.raises(ValueError, match="direction must be"):
         nn.LSTM(3, 5, direction="sideways")

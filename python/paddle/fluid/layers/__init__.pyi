@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle._graph import Variable as Variable
+from paddle.fluid.layers import cells as cells
 from paddle.fluid.layers import collective as collective
 from paddle.fluid.layers import compare as compare
 from paddle.fluid.layers import composed as composed
@@ -25,6 +26,10 @@ from paddle.fluid.layers import sequence_lod as sequence_lod
 from paddle.fluid.layers import static_rnn as static_rnn
 from paddle.fluid.layers import tensor as tensor
 from paddle.fluid.layers import utils as utils
+from paddle.fluid.layers.cells import GRUCell as GRUCell
+from paddle.fluid.layers.cells import LSTMCell as LSTMCell
+from paddle.fluid.layers.cells import RNNCell as RNNCell
+from paddle.fluid.layers.cells import rnn as rnn
 from paddle.fluid.layers.compare import equal as equal
 from paddle.fluid.layers.compare import greater_equal as greater_equal
 from paddle.fluid.layers.compare import greater_than as greater_than
@@ -169,6 +174,7 @@ from paddle.fluid.layers.sequence import sequence_scatter as sequence_scatter
 from paddle.fluid.layers.sequence import sequence_slice as sequence_slice
 from paddle.fluid.layers.sequence import sequence_softmax as sequence_softmax
 from paddle.fluid.layers.sequence import sequence_unpad as sequence_unpad
+from paddle.fluid.layers.static_rnn import DynamicRNN as DynamicRNN
 from paddle.fluid.layers.static_rnn import StaticRNN as StaticRNN
 from paddle.fluid.layers.tensor import argmax as argmax
 from paddle.fluid.layers.tensor import argmin as argmin

@@ -14,6 +14,7 @@ from paddle.fluid.layers.compare import less_equal as less_equal
 from paddle.fluid.layers.compare import less_than as less_than
 from paddle.fluid.layers.compare import not_equal as not_equal
 from paddle.fluid.layers.nn import increment as increment
+from paddle.fluid.layers.static_rnn import DynamicRNN as DynamicRNN
 from paddle.fluid.layers.static_rnn import StaticRNN as StaticRNN
 from paddle.tensor import creation as creation
 from paddle.tensor import logic as logic

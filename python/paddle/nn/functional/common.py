@@ -1,7 +1,7 @@
 """Linear maps, dropout, embedding, padding."""
 import numpy
 
-from paddle._graph import as_list, call, layer_call
+from paddle._graph import Variable, as_list, call, layer_call
 from paddle._native import native
 from paddle.nn.functional.conv import in_nchw
 from paddle.tensor import creation, manipulation, math
@@ -140,11 +140,14 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
 
 
 def sequence_mask(x, maxlen=None, dtype="int64", name=None):
-    """1 where the position is below the length."""
-    if maxlen is None:
-        raise native.UnsupportedError("sequence_mask: maxlen must be given, it is a shape")
+    """1 where the position is below the length. maxlen may be paddle.shape(y)[i]; without it, it is the longest of the
+    lengths of an input with lod_level=1."""
     from paddle.tensor import logic
-    places = creation.arange(0, int(maxlen), 1, x.dtype)
+    if maxlen is None:
+        from paddle.fluid.layers.sequence import steps_of
+        places = steps_of("sequence_mask: give maxlen", x)
+    else:
+        places = creation.arange(0, maxlen if isinstance(maxlen, Variable) else int(maxlen), 1, x.dtype)
     return manipulation.cast(logic.less_than(places, manipulation.unsqueeze(x, -1)), dtype)
 
 

@@ -1,5 +1,5 @@
-"""Recurrent layers. An LSTM over a sequence is one op. A program has no loops: other layers add the ops of every step, so
-that the number of steps must be known, and a long sequence makes a long program."""
+"""Recurrent layers. An LSTM over a sequence is one op. A program has no loops: other layers add the ops of every step, where
+their number is not known when a batch says it (paddle._loops); a long sequence makes a long program."""
 from paddle import _dtype
 from paddle._graph import Variable, as_list, call
 from paddle._native import native
@@ -128,15 +128,14 @@ class RNN(Layer):
             return self._lstm(inputs, initial_states, sequence_length)
         axis = 0 if self.time_major else 1
         steps = inputs.shape[axis]
-        if steps < 0:
-            raise native.UnsupportedError(
-                f"{type(self.cell).__name__} over '{inputs.name}' {list(inputs.shape)}: the number of steps must be known")
         states = initial_states
         if states is None:
             states = self.cell.get_initial_states(inputs, batch_dim_idx=1 - axis)
         own = isinstance(self.cell, _Cell)
         if own and kwargs:
             raise TypeError(f"{type(self.cell).__name__} has no argument {', '.join(kwargs)}")
+        if steps < 0:
+            return self._looped(inputs, states, sequence_length, own, kwargs)
         parts = manipulation.unbind(self.cell.project(inputs) if own else inputs, axis)
         outputs = [None] * steps
         for t in reversed(range(steps)) if self.is_reverse else range(steps):
@@ -149,6 +148,19 @@ class RNN(Layer):
             outputs[t], states = out, new
         return manipulation.stack(outputs, axis), states
 
+
+    def _looped(self, inputs, states, sequence_length, own, kwargs):
+        """Over a number of steps that each batch brings along."""
+        from paddle.fluid.layers.static_rnn import over_steps
+
+        def turned(x):
+            return x if self.time_major else manipulation.transpose(x, [1, 0, *range(2, len(x.shape))])
+
+        def step(x, now):
+            return self.cell.step(x, now) if own else self.cell(x, now, **kwargs)
+        out, last = over_steps(step, turned(self.cell.project(inputs) if own else inputs), states, sequence_length,
+                               self.is_reverse, True)
+        return turned(out), last
 
     def _lstm(self, inputs, states, sequence_length):
         cell, order = self.cell, (2, 0, 1, 3)  # the op has the gates g, i, f, o

@@ -1,0 +1,87 @@
+"""Loops whose number of steps each batch brings along. A program has no loops inside: one that was built with such a loop
+has one step of it, and stands for a family of programs, one for each number of steps. Executor.run looks the numbers up in
+what is fed and runs the program that has so many; each is made once, with its backward part and updates by the same
+optimizer, under the same names, so that all share parameters and states."""
+import copy
+
+from paddle import _graph
+from paddle._native import native
+from paddle.utils import unique_name
+
+
+class Loop:
+    """steps: name of the variable with the number of steps. Of the step: its ops, each by an output; (variable, what takes
+    its place in the next step); (concat behind it, what it reads of each step)."""
+
+    def __init__(self, steps, ops, carried, collected, rounded):
+        self.steps, self.ops, self.carried, self.collected = steps, ops, carried, collected
+        self.rounded = rounded  # do further steps change nothing? Then programs serve for eight numbers of steps
+
+    def times(self, steps):
+        steps = max(1, int(steps))
+        return -(-steps // 8) * 8 if self.rounded and steps > 8 else steps
+
+
+class Family:
+    """The programs that a program with loops stands for."""
+
+    def __init__(self):
+        self.loops = []
+        self._made = {}
+        self._counter = None  # version of the program and the part of it that computes numbers of steps
+
+    def __bool__(self):
+        return bool(self.loops)
+
+    def steps(self, program, run, feed):
+        """How often each loop's step is done for what is fed. `run(ir, feed, names)` gives values."""
+        if self._counter is None or self._counter[0] != program.ir.version:
+            self._counter = program.ir.version, program.ir.prune([loop.steps for loop in self.loops])
+        counter = self._counter[1]
+        needed = {name: value for name, value in feed.items() if counter.has(name)}
+        values = run(counter, needed, [loop.steps for loop in self.loops])
+        return tuple(loop.times(value.item()) for loop, value in zip(self.loops, values))
+
+    def member(self, program, times):
+        key = program.ir.version, times
+        if key not in self._made:
+            self._made = {k: v for k, v in self._made.items() if k[0] == program.ir.version}
+            self._made[key] = self._make(program, times)
+        return self._made[key]
+
+    def _make(self, program, times):
+        told = program.trained_by
+        if told is not None and program.ir.op_count() != told["ops"]:
+            raise native.UnsupportedError("ops were added to a program with a loop after minimize(); add them before")
+        ir = program.ir if told is None else told["main"]
+        try:
+            for loop, count in zip(self.loops, times):
+                ir = ir.repeat(loop.ops, loop.carried, loop.collected, count)
+        except native.InvalidArgumentError as error:
+            raise native.UnsupportedError(
+                "a program with a loop over an unknown number of steps is trained by one minimize() of an optimizer, not by "
+                f"fleet.distributed_optimizer or append_backward ({error})") from None
+        member = program.made_of(ir)
+        if told is not None:
+            self._train(member, program, told)
+        return member
+
+    @staticmethod
+    def _train(member, program, told):
+        """What minimize() added, once more: the same names, as the same names were counted before."""
+        optimizer = told["optimizer"]
+        kept = copy.copy(optimizer.__dict__)
+        rate = optimizer._learning_rate_map.get(program)
+        optimizer._learning_rate_map = dict(optimizer._learning_rate_map)
+        if rate is not None and member.ir.has(rate.name):
+            optimizer._learning_rate_map[member] = member._variable(rate.name)
+        try:
+            with _graph.program_guard(member, _graph.Program()), unique_name.guard(told["names"]), \
+                    unique_name.guard(unique_name.snapshot()):
+                optimizer.minimize(member._variable(told["loss"].name), None, told["parameters"], told["no_grad_set"])
+        finally:
+            optimizer.__dict__.update(kept)
+        missing = set(member.ir.persistables()) - set(program.ir.persistables())
+        if missing:
+            raise native.UnsupportedError(f"{type(optimizer).__name__} in a program with a loop: it would keep "
+                                          f"{', '.join(sorted(missing)[:3])} for each number of steps; use SGD, Momentum or Adam")

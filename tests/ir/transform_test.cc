@@ -1,0 +1,70 @@
+#include "fleetx/ir/transform.h"
+
+#include <gtest/gtest.h>
+
+#include "fleetx/ir/builder.h"
+#include "fleetx/ir/text.h"
+#include "fleetx/ir/verifier.h"
+#include "tests/support/expect_error.h"
+
+namespace fleetx::testing {
+namespace {
+
+// h = 0; a step: h' = h + w * x, of which all are collected behind it.
+struct Sum {
+  ir::Program main, startup;
+  ir::Step step = {.ops = {"product", "next"}, .carried = {{"h", "next"}}, .collected = {{"all", "next"}}};
+
+  Sum() {
+    ir::Builder b(main, startup);
+    const ir::Var x = b.data("x", f32, {-1, 3}), w = b.data("w", f32, {-1, 3});
+    const ir::Var h = b.op("fill_like", {{"x", x}}, {{"value", 0.0}}, {{"out", "h"}});
+    const ir::Var product = b.op("multiply", {{"x", x}, {"y", w}}, {}, {{"out", "product"}});
+    const ir::Var next = b.op("add", {{"x", h}, {"y", product}}, {}, {{"out", "next"}});
+    const ir::Var all = b.op("concat", {{"xs", {next}}}, {{"axis", 0}}, {{"out", "all"}});
+    b.op("mean", {{"x", all}}, {}, {{"out", "loss"}});
+  }
+};
+
+int count(const ir::Program& p, const std::string& type) {
+  return static_cast<int>(std::count_if(p.ops().begin(), p.ops().end(),
+                                        [&](const ir::Op& op) { return op.type() == type; }));
+}
+
+TEST(Repeat, StepsFollowEachOther) {
+  const Sum sum;
+  const ir::Program three = ir::repeat(sum.main, sum.step, 3);
+  ir::verify(three);
+  EXPECT_EQ(count(three, "add"), 3);
+  EXPECT_EQ(count(three, "multiply"), 3);
+  EXPECT_EQ(count(three, "fill_like"), 1);
+  std::vector<const ir::Op*> adds;
+  for (const ir::Op& op : three.ops()) {
+    if (op.type() == "add") adds.push_back(&op);
+    if (op.type() == "concat") {
+      ASSERT_EQ(op.in("xs").size(), 3u);
+      for (size_t i = 0; i < 3; ++i) EXPECT_EQ(op.in("xs")[i], adds[i]->out("out").front());
+    }
+  }
+  EXPECT_EQ(adds[0]->in("x").front(), "h");
+  for (size_t i = 1; i < 3; ++i) EXPECT_EQ(adds[i]->in("x"), adds[i - 1]->out("out"));
+}
+
+TEST(Repeat, OnceIsTheProgram) {
+  const Sum sum;
+  EXPECT_EQ(ir::to_text(ir::repeat(sum.main, sum.step, 1)), ir::to_text(sum.main));
+}
+
+TEST(RepeatErrors, NameWhatIsMissing) {
+  Sum sum;
+  sum.step.ops.push_back("nobody");
+  expect_error(Error::Kind::kInvalidArgument, {"3 ops", "2 of them"},
+               [&] { ir::repeat(sum.main, sum.step, 2); });
+  sum.step.ops.pop_back();
+  sum.step.collected = {{"loss", "next"}};
+  expect_error(Error::Kind::kInvalidArgument, {"'loss'", "concat"},
+               [&] { ir::repeat(sum.main, sum.step, 2); });
+}
+
+}  // namespace
+}  // namespace fleetx::testing
