@@ -10,6 +10,7 @@ from movielens import measure_auc
 from net import measure_net
 from own_programs import measure_selection, measure_tables
 from predict import measure_predictions, measure_published
+from ragged import measure_ragged
 from report import Figure
 from runner import Failed
 from servers import measure_ps
@@ -17,12 +18,14 @@ from sharding import measure_sharding
 from strategies import measure_strategies
 from suite import AllReduce, Busy, Listed, Net
 from tokenizer import measure_tokenizer
+from translation import measure_translation
 from variants import measure_amp, measure_recompute
 
 LISTED = {"amp": measure_amp, "recompute": measure_recompute, "strategies": measure_strategies,
           "sharding": measure_sharding, "learning": measure_learning,
           "dgc-selection": measure_selection, "ps": measure_ps, "ps-table": measure_tables, "ps-auc": measure_auc,
-          "ps-many": measure_many, "tokenizer": measure_tokenizer,
+          "ps-many": measure_many, "tokenizer": measure_tokenizer, "ragged": measure_ragged,
+          "transformer-bleu": measure_translation,
           "predict": measure_predictions, "predict-tables": measure_published}
 
 

@@ -291,6 +291,12 @@ BENCHES = {b.name: b for b in [
            "of one process, in the mean of 3 seeds: sync within 0.001, async within 0.005", rounds=1),
     Listed("ps-many", "100 workers and 8 servers on this machine, 50 steps: start, memory, end",
            ": < 5 s until all train (C++); Python of as many `import numpy`: <= 1.5", rounds=2),
+    Listed("ragged", "BERT-base and Transformer-base on real text, sequences of real lengths: real tokens per second of training, "
+           "padding not counted; how fast batches of BERT are made", "of torch padded: >= 1.5; of torch nested and packed: >= 1.5; "
+           "waiting for data < 1 % of a step"),
+    Listed("transformer-bleu", "a small Transformer writes names of iso-codes in Ukrainian, the same network, batches and steps as "
+           "PyTorch's: BLEU of characters, names that are right", "of torch, in the mean of 3 seeds: >= 1; of own greedy: >= 1",
+           rounds=1),
     Listed("tokenizer", "WordPiece over real text in English and in 14 languages, a vocabulary of 30,000: tokens per second of a core",
            "of tokenizers (Hugging Face): >= 3"),
     Listed("predict", "predicted time and memory of a step of four models with 12 combinations of strategies, 1, 2 and 4 workers "

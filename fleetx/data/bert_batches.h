@@ -9,6 +9,16 @@
 //   the row labels                      i64 [b,1]      1: the second part follows the first
 //
 // K follows from L, so that batches of the same b and L have the same shapes.
+//
+// Feeds of a pack of T tokens, with room for S samples and K hidden words, R = S + K:
+//
+//   src_ids, pos_ids, sent_ids         i64 [1,T]   one sample after the other
+//   seq_len                            i64 [S]     lengths; 0: no sample
+//   read_pos, read_len                 i64 [R], [S]  places that are read: of each sample the first
+//                                                  and those of hidden words; how many they are
+//   seq_first                          i64 [S]     where samples begin, counted among read_pos
+//   mask_pos, mask_label, mask_weight  [K], [K,1]  as above; places counted among read_pos
+//   labels, label_weight               [S,1]       as above; f32, 1, and 0 where there is no sample
 #pragma once
 
 #include <memory>
@@ -24,6 +34,7 @@ struct BertBatchOptions {
   int64_t max_length = 128;
   double short_rate = 0.1;
   double mask_rate = 0.15;
+  bool fill = true;  // false: a sample has two sentences, see sentence_pairs.h
 };
 
 class BertBatches final : public TextBatches {
@@ -35,13 +46,17 @@ class BertBatches final : public TextBatches {
  private:
   std::vector<int32_t> prepare(int64_t epoch) override;
   Batch make(const LengthBatch& batch) const override;
-  void write_row(const SentencePair& pair, int64_t length, int64_t* words, int64_t* sentences,
-                 float* mask) const;
+  Demands demands(int64_t tokens) override;
+  Batch make_pack(const std::vector<int64_t>& samples) const override;
+  void write_row(const SentencePair& pair, int64_t* words, int64_t* sentences) const;
+  // Hides words of a sample that begins at `words`.
+  std::vector<Masking::Hidden> hide(int64_t sample, int64_t* words) const;
 
   std::shared_ptr<const TextCorpus> corpus_;
   BertBatchOptions options_;
   Masking masking_;
   std::vector<SentencePair> pairs_;
+  std::vector<int64_t> capacity_;  // of a pack: tokens, hidden words, samples
 };
 
 }  // namespace fleetx::data

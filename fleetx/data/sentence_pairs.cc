@@ -1,5 +1,7 @@
 #include "fleetx/data/sentence_pairs.h"
 
+#include <algorithm>
+
 #include "fleetx/base/error.h"
 #include "fleetx/base/rng.h"
 #include "fleetx/data/masking.h"
@@ -36,9 +38,10 @@ class DocumentPairs {
   void add_to(std::vector<SentencePair>& pairs) {
     const int64_t end = corpus_.first_sentence(document_ + 1);
     for (int64_t begin = corpus_.first_sentence(document_); begin < end;) {
-      const int64_t target = draw_target();
+      const int64_t target = options_.fill ? draw_target() : 1;
       int64_t last = begin + 1;  // sentences [begin, last)
       while (last < end && corpus_.count_tokens(begin, last) < target) ++last;
+      if (!options_.fill) last = std::min(begin + 2, end);
       const int64_t middle = last - begin == 1 ? last : begin + draws_.in(1, last - begin - 1);
       SentencePair pair;
       pair.first = part(begin, middle);

@@ -14,6 +14,7 @@ namespace fleetx::data {
 struct PairOptions {
   int64_t max_length = 128;  // with [CLS] and two [SEP]
   double short_rate = 0.1;   // of pairs that are shorter on purpose
+  bool fill = true;          // false: a pair has two sentences, whatever their lengths
   uint64_t seed = 0;
 };
 

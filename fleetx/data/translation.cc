@@ -155,4 +155,69 @@ Batch TranslationBatches::make(const LengthBatch& batch) const {
            {"lbl_weight", weight}}};
 }
 
+// The side that has more tokens fills its part of a pack, and the other one, too: it is as much
+// smaller.
+Demands TranslationBatches::demands(int64_t tokens) {
+  Demands out{.token_kinds = 2};
+  double all[2] = {0, 0};
+  for (int64_t i = 0; i < pairs_->size(); ++i) {
+    const auto from = static_cast<int32_t>(pairs_->source(i).size() + 1),
+               into = static_cast<int32_t>(pairs_->target(i).size() + 1);
+    out.of_samples.insert(out.of_samples.end(), {from, into, 1});
+    all[0] += from;
+    all[1] += into;
+  }
+  if (capacity_.empty()) {
+    const double share = static_cast<double>(tokens) / std::max(all[0], all[1]);
+    capacity_ = {std::min(tokens, rounded_up(share * all[0])),
+                 std::min(tokens, rounded_up(share * all[1])),
+                 rounded_up(1.5 * share * static_cast<double>(pairs_->size()))};
+  }
+  out.capacity = capacity_;
+  return out;
+}
+
+Batch TranslationBatches::make_pack(const std::vector<int64_t>& samples) const {
+  const int64_t s = capacity_[0], t = capacity_[1], n = capacity_[2];
+  const Tensor src(DType::kI64, {1, s}), src_pos(DType::kI64, {1, s}), src_len(DType::kI64, {n}),
+      trg(DType::kI64, {1, t}), trg_pos(DType::kI64, {1, t}), trg_len(DType::kI64, {n}),
+      label(DType::kI64, {1, t, 1}), weight(DType::kF32, {1, t, 1});
+  std::ranges::fill(src.data<int64_t>(), source_end_);
+  std::ranges::fill(trg.data<int64_t>(), target_end_);
+  std::ranges::fill(label.data<int64_t>(), target_end_);
+  int64_t at[2] = {0, 0};
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const auto from = pairs_->source(samples[i]), into = pairs_->target(samples[i]);
+    const auto put = [](const auto& words, const Tensor& to, int64_t first) {
+      std::ranges::copy(words, to.data<int64_t>().begin() + first);
+    };
+    const auto count = [](const Tensor& to, int64_t first, int64_t length) {
+      const auto begin = to.data<int64_t>().begin() + first;
+      std::iota(begin, begin + length, int64_t{0});
+    };
+    const auto from_length = static_cast<int64_t>(from.size()) + 1,
+               into_length = static_cast<int64_t>(into.size()) + 1;
+    put(from, src, at[0]);
+    count(src_pos, at[0], from_length);
+    trg.data<int64_t>()[static_cast<size_t>(at[1])] = target_begin_;
+    put(into, trg, at[1] + 1);
+    put(into, label, at[1]);
+    count(trg_pos, at[1], into_length);
+    std::fill_n(weight.data<float>().begin() + at[1], into_length, 1.0f);
+    src_len.data<int64_t>()[i] = from_length;
+    trg_len.data<int64_t>()[i] = into_length;
+    at[0] += from_length;
+    at[1] += into_length;
+  }
+  return {static_cast<int64_t>(samples.size()),
+          {{"src_word", src},
+           {"src_pos", src_pos},
+           {"src_len", src_len},
+           {"trg_word", trg},
+           {"trg_pos", trg_pos},
+           {"trg_len", trg_len},
+           {"lbl_word", label},
+           {"lbl_weight", weight}}};
+}
+
 }  // namespace fleetx::data

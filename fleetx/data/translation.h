@@ -7,6 +7,12 @@
 //   lbl_word           i64 [b,T,1]    the target and <e>
 //   lbl_weight         f32 [b,T,1]    1, and 0 for padding
 //
+// Feeds of a pack with room for S and T tokens of n pairs:
+//
+//   src_word, src_pos, trg_word, trg_pos  i64 [1,S], [1,T]  one pair after the other
+//   src_len, trg_len                      i64 [n]           lengths; 0: no pair
+//   lbl_word, lbl_weight                  [1,T,1]           as above
+//
 // Padding is <e>. Lengths are at most max_length, with <s> or <e>.
 #pragma once
 
@@ -65,9 +71,12 @@ class TranslationBatches final : public TextBatches {
  private:
   std::vector<int32_t> prepare(int64_t epoch) override;
   Batch make(const LengthBatch& batch) const override;
+  Demands demands(int64_t tokens) override;
+  Batch make_pack(const std::vector<int64_t>& samples) const override;
 
   std::shared_ptr<const TranslationPairs> pairs_;
   int32_t source_end_, target_begin_, target_end_;
+  std::vector<int64_t> capacity_;  // of a pack: tokens of the source, of the target, pairs
 };
 
 }  // namespace fleetx::data

@@ -33,6 +33,9 @@ Var embed(const BertInputs& in, const BertOptions& o, const LayerNames& named) {
   ir::Builder& b = in.words.builder();
   const int64_t length = in.words.shape().rank() == 2 ? in.words.shape()[1] : -1;
   const bool given = in.places.defined();
+  check_arg(!in.lengths.defined() || (given && in.read.defined() && in.read_lengths.defined() &&
+                                      in.first.defined() && !in.mask.defined()),
+            b.loc(), ": bert: lengths need places, read, read_lengths and first, and no mask");
   check_arg(given || (length > 0 && length <= o.max_positions), b.loc(),
             ": bert: words must be [batch,length] with a length of at most ", o.max_positions,
             ", got '", in.words.name(), "' of ", in.words.type());
@@ -71,19 +74,24 @@ BertEncoder encode(const BertInputs& in, const BertOptions& o, const LayerNames&
   BertEncoder out;
   Var x = embed(in, o, named);
   for (int i = 0; i < o.layers; ++i) {
+    const bool last = i + 1 == o.layers;
     x = nn::encoder_layer(x, {.heads = o.heads,
                               .intermediate = o.intermediate,
                               .act = "gelu",
                               .dropout = o.dropout,
-                              .attention_dropout = o.dropout,
+                              .attention_dropout = in.lengths.defined() ? 0.0 : o.dropout,
                               .epsilon = kEpsilon,
                               .mask = in.mask,
+                              .lengths = in.lengths,
+                              .read = last ? in.read : Var(),
+                              .read_lengths = last ? in.read_lengths : Var(),
                               .init = weights(o),
                               .name = named(str("encoder_", i))});
     out.checkpoints.push_back(x.name());
   }
   out.sequence = x;
-  const Var first = nn::slice(x, {.axes = {1}, .starts = {0}, .ends = {1}});
+  const Var first = in.lengths.defined() ? nn::gather(nn::reshape(x, {-1, o.hidden}), in.first)
+                                         : nn::slice(x, {.axes = {1}, .starts = {0}, .ends = {1}});
   out.pooled = nn::fc(first, {.size = o.hidden,
                               .act = "tanh",
                               .weight_attr = {.init = weights(o)},
@@ -109,14 +117,16 @@ BertPretraining bert_pretraining(const BertInputs& in, const BertTargets& target
   BertPretraining out;
   out.checkpoints = std::move(encoder.checkpoints);
   out.word_logits = word_logits(encoder.sequence, targets.positions, o, named);
-  const Var losses = nn::softmax_cross_entropy(out.word_logits, targets.words);
-  out.word_loss = targets.weights.defined()
-                      ? nn::reduce_sum(losses * targets.weights) / nn::reduce_sum(targets.weights)
-                      : nn::mean(losses);
+  const auto mean_of = [](const Var& losses, const Var& by) {
+    return by.defined() ? nn::reduce_sum(losses * by) / nn::reduce_sum(by) : nn::mean(losses);
+  };
+  out.word_loss =
+      mean_of(nn::softmax_cross_entropy(out.word_logits, targets.words), targets.weights);
   out.sentence_logits =
       nn::fc(encoder.pooled,
              {.size = 2, .weight_attr = {.init = weights(o)}, .name = named("sentence_output")});
-  out.sentence_loss = nn::mean(nn::softmax_cross_entropy(out.sentence_logits, targets.follows));
+  out.sentence_loss = mean_of(nn::softmax_cross_entropy(out.sentence_logits, targets.follows),
+                              targets.follows_weights);
   out.loss = out.word_loss + out.sentence_loss;
   return out;
 }

@@ -28,20 +28,31 @@ struct BertInputs {
   // i64 [batch, length]: where the words stand. Batches then may have any length; without, places
   // are 0, 1, ... and their rows are cut out of the table, which is cheaper.
   Var places = {};
+  // i64 [n]: the batch is one row, in which n sequences stand one after the other; instead of a
+  // mask, with places. Attention weights have no dropout then. A length of 0 only fills up the
+  // list.
+  Var lengths = {};
+  // With lengths: the places i64 [m] whose results are read, in the order of the sequences, and how
+  // many of them each sequence has, i64 [n]. The last layer computes no others.
+  Var read = {}, read_lengths = {};
+  // With lengths: the first words of the sequences, i64 [n], counted among `read`.
+  Var first = {};
 };
 
 struct BertEncoder {
-  Var sequence;  // [batch, length, hidden]
-  Var pooled;    // [batch, hidden]: of the first word, through a tanh layer
+  Var sequence;  // [batch, length, hidden]; packed: [1, m, hidden]
+  Var pooled;    // [batch, hidden]: of the first word, through a tanh layer; packed: [n, hidden]
   ir::Names checkpoints;
 };
 BertEncoder bert(const BertInputs& in, BertOptions o = {}, Where where = Where::current());
 
 struct BertTargets {
-  Var positions;     // i64 [n]: places of the hidden words, counted over the flattened batch
-  Var words;         // i64 [n, 1]: the hidden words
-  Var follows;       // i64 [batch, 1]: does the second sentence follow?
-  Var weights = {};  // f32 [n, 1]: 0 for places that only fill up the list; optional
+  // i64 [n]: places of the hidden words, counted over the flattened batch; packed: among `read`
+  Var positions;
+  Var words;                 // i64 [n, 1]: the hidden words
+  Var follows;               // i64 [batch, 1]: does the second sentence follow? Packed: [n, 1]
+  Var weights = {};          // f32 [n, 1]: 0 for places that only fill up the list; optional
+  Var follows_weights = {};  // f32, as follows; optional
 };
 
 struct BertPretraining {

@@ -73,6 +73,7 @@ Var encode(const TransformerSource& in, const TransformerOptions& o, const Words
                               .dropout = o.dropout,
                               .pre_norm = true,
                               .mask = in.mask,
+                              .lengths = in.lengths,
                               .name = words(str("encoder_", i))});
     if (checkpoints) checkpoints->push_back(x.name());
   }
@@ -92,6 +93,10 @@ nn::DecoderLayerOptions decoder_options(const TransformerOptions& o, const Words
 TransformerTraining transformer(const TransformerSource& source, const TransformerTargets& targets,
                                 TransformerOptions o, Where where) {
   const auto at = source.words.builder().at(ir::Loc::of(where));
+  check_arg(source.lengths.defined() == targets.lengths.defined() &&
+                source.lengths.defined() != source.mask.defined(),
+            source.words.builder().loc(),
+            ": transformer: either a mask, or lengths of the source and of the target");
   const Words words(source.words.builder(), o);
   TransformerTraining out;
   const Var encoded = encode(source, o, words, &out.checkpoints);
@@ -99,6 +104,8 @@ TransformerTraining transformer(const TransformerSource& source, const Transform
   for (int i = 0; i < o.layers; ++i) {
     nn::DecoderLayerOptions layer = decoder_options(o, words, i);
     layer.memory_mask = source.mask;
+    layer.lengths = targets.lengths;
+    layer.memory_lengths = source.lengths;
     x = nn::decoder_layer(x, nn::decoder_memory(encoded, layer), layer).out;
     out.checkpoints.push_back(x.name());
   }

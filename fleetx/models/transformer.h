@@ -29,13 +29,17 @@ struct TransformerSource {
   Var words;   // i64 [batch, length]
   Var places;  // i64 [batch or 1, length]; those of the first row count for all
   Var mask;    // added to attention scores: [batch, 1, 1, length]
+  // i64 [n], instead of the mask: the batch is one row, in which n sentences stand one after the
+  // other. A length of 0 only fills up the list.
+  Var lengths = {};
 };
 
 struct TransformerTargets {
-  Var words;    // i64 [batch, length]: begins with <s>
-  Var places;   // i64 [batch or 1, length]
-  Var next;     // i64 [batch, length, 1]: the words that follow
-  Var weights;  // f32 [batch, length, 1]: 0 for padding
+  Var words;         // i64 [batch, length]: begins with <s>
+  Var places;        // i64 [batch or 1, length]
+  Var next;          // i64 [batch, length, 1]: the words that follow
+  Var weights;       // f32 [batch, length, 1]: 0 for padding
+  Var lengths = {};  // i64 [n], where the source has lengths
 };
 
 struct TransformerTraining {

@@ -31,7 +31,13 @@ Var attend(const Var& q, const Var& k, const Var& v, const AttentionOptions& o, 
   const int64_t hidden = q.shape()[2], d = hidden / o.heads;
   const double scale = 1.0 / std::sqrt(static_cast<double>(d));
   if (o.dropout == 0)
-    return call(q, "attention", {{"q", q}, {"k", k}, {"v", v}, {"mask", o.mask}},
+    return call(q, "attention",
+                {{"q", q},
+                 {"k", k},
+                 {"v", v},
+                 {"mask", o.mask},
+                 {"q_lengths", o.lengths},
+                 {"k_lengths", o.key_lengths.defined() ? o.key_lengths : o.lengths}},
                 {{"heads", o.heads}, {"scale", scale}, {"causal", o.causal}}, where);
   Var scores = matmul(split_heads(q, o.heads, d), split_heads(k, o.heads, d),
                       {.transpose_y = true, .alpha = scale});
@@ -54,12 +60,15 @@ auto residual_of(const Layer& layer, const Options& o) {
     return layer_norm(v,
                       {.begin_norm_axis = 2, .epsilon = o.epsilon, .name = layer.name() + suffix});
   };
-  return [&, norm](const Var& in, const char* norm_name, const auto& part) {
+  // `rows` of the input are those that the part gives results for.
+  return [&, norm](const Var& in, const char* norm_name, const auto& part, const auto& rows) {
     const Var out = dropout(part(o.pre_norm ? norm(in, norm_name) : in), {.p = o.dropout});
-    const Var sum = add(in, out);
+    const Var sum = add(rows(in), out);
     return o.pre_norm ? sum : norm(sum, norm_name);
   };
 }
+
+Var all_rows(const Var& x) { return x; }
 
 template <class Options>
 Var feed_forward(const Var& x, const Layer& layer, const Options& o) {
@@ -80,7 +89,8 @@ KeyValue attention_keys(const Var& key, const Var& value, AttentionOptions o, Wh
 
 Var attention_to(const Var& query, const KeyValue& keys, AttentionOptions o, Where where) {
   const Layer layer(query.builder(), o.name, "multi_head_attention", where);
-  layer.check(!o.causal || o.dropout == 0, "causal attention has no dropout of its weights");
+  layer.check((!o.causal && !o.lengths.defined()) || o.dropout == 0,
+              "causal attention, and attention by lengths, has no dropout of its weights");
   const int64_t hidden = query.shape()[2];
   const Var q = project(query, hidden, layer.name() + "_query", o.init);
   return project(attend(q, keys.key, keys.value, o, where), hidden, layer.name() + "_output",
@@ -90,7 +100,8 @@ Var attention_to(const Var& query, const KeyValue& keys, AttentionOptions o, Whe
 Var multi_head_attention(const Var& query, const Var& key, const Var& value, AttentionOptions o,
                          Where where) {
   const Layer layer(query.builder(), o.name, "multi_head_attention", where);
-  layer.check(!o.causal || o.dropout == 0, "causal attention has no dropout of its weights");
+  layer.check((!o.causal && !o.lengths.defined()) || o.dropout == 0,
+              "causal attention, and attention by lengths, has no dropout of its weights");
   layer.check(query.shape().rank() == 3 && query.shape()[2] > 0,
               "query must be [batch,length,hidden], got '", query.name(), "' of ", query.type());
   const int64_t hidden = query.shape()[2];
@@ -106,16 +117,27 @@ Var multi_head_attention(const Var& query, const Var& key, const Var& value, Att
 Var encoder_layer(const Var& x, EncoderLayerOptions o, Where where) {
   const Layer layer(x.builder(), o.name, "encoder_layer", where);
   check_sequence(layer, x, o.intermediate);
+  const bool few = o.read.defined();
+  layer.check(few == o.read_lengths.defined() && (!few || o.lengths.defined()),
+              "read needs read_lengths, and lengths");
+  const auto read = [&](const Var& all) {
+    const int64_t hidden = x.shape()[2];
+    return few ? reshape(gather(reshape(all, {-1, hidden}), o.read), {1, -1, hidden}) : all;
+  };
   const auto residual = residual_of(layer, o);
-  const Var attended = residual(x, "_norm_0", [&](const Var& in) {
-    return multi_head_attention(in, in, in,
+  const auto attend_to_all = [&](const Var& in) {
+    return multi_head_attention(read(in), in, in,
                                 {.heads = o.heads,
                                  .dropout = o.attention_dropout,
                                  .mask = o.mask,
+                                 .lengths = few ? o.read_lengths : o.lengths,
+                                 .key_lengths = o.lengths,
                                  .init = o.init,
                                  .name = layer.name() + "_attention"});
-  });
-  return residual(attended, "_norm_1", [&](const Var& in) { return feed_forward(in, layer, o); });
+  };
+  const Var attended = residual(x, "_norm_0", attend_to_all, read);
+  return residual(
+      attended, "_norm_1", [&](const Var& in) { return feed_forward(in, layer, o); }, all_rows);
 }
 
 KeyValue decoder_memory(const Var& encoded, const DecoderLayerOptions& o, Where where) {
@@ -136,7 +158,10 @@ DecoderLayer decoder_layer(const Var& x, const KeyValue& memory, DecoderLayerOpt
   const auto residual = residual_of(layer, o);
   DecoderLayer result;
   const auto look_back = [&](const Var& in) {
-    AttentionOptions self{.heads = o.heads, .init = o.init, .name = layer.name() + "_attention"};
+    AttentionOptions self{.heads = o.heads,
+                          .lengths = o.lengths,
+                          .init = o.init,
+                          .name = layer.name() + "_attention"};
     if (!has_past) {
       self.causal = true;
       return multi_head_attention(in, in, in, self, where);
@@ -149,14 +174,20 @@ DecoderLayer decoder_layer(const Var& x, const KeyValue& memory, DecoderLayerOpt
     self.mask = o.past_mask;
     return reshape(attention_to(alone(in), all, self, where), {-1, length, hidden});
   };
-  const Var told = residual(x, "_norm_0", look_back);
-  const Var seen = residual(told, "_norm_1", [&](const Var& in) {
-    return attention_to(
-        in, memory,
-        {.heads = o.heads, .mask = o.memory_mask, .init = o.init, .name = layer.name() + "_memory"},
-        where);
-  });
-  result.out = residual(seen, "_norm_2", [&](const Var& in) { return feed_forward(in, layer, o); });
+  const Var told = residual(x, "_norm_0", look_back, all_rows);
+  const auto look_at_memory = [&](const Var& in) {
+    return attention_to(in, memory,
+                        {.heads = o.heads,
+                         .mask = o.memory_mask,
+                         .lengths = o.lengths,
+                         .key_lengths = o.memory_lengths,
+                         .init = o.init,
+                         .name = layer.name() + "_memory"},
+                        where);
+  };
+  const Var seen = residual(told, "_norm_1", look_at_memory, all_rows);
+  result.out = residual(
+      seen, "_norm_2", [&](const Var& in) { return feed_forward(in, layer, o); }, all_rows);
   return result;
 }
 

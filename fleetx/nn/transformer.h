@@ -13,7 +13,10 @@ struct AttentionOptions {
   double dropout = 0.0;  // on the attention weights
   Var mask = {};         // added to the scores [batch, heads, query, key]; may broadcast
   bool causal = false;   // a query sees no later keys; without dropout only
-  Init init = nullptr;   // of the weight matrices
+  // Of sequences that stand one after the other in a batch of one, instead of a mask: i64 [n].
+  // Those of keys are the same where they are not given. Without dropout only.
+  Var lengths = {}, key_lengths = {};
+  Init init = nullptr;  // of the weight matrices
   std::string name = "";
 };
 
@@ -40,6 +43,11 @@ struct EncoderLayerOptions {
   bool pre_norm = false;           // normalize the input of each part instead of its output
   double epsilon = 1e-5;
   Var mask = {};
+  Var lengths = {};  // instead of a mask, see AttentionOptions
+  // With lengths: the rows whose results are read, i64 [m], in the order of the sequences, and how
+  // many each has, i64 [n]. Others are computed as keys and values only; the result is
+  // [1, m, hidden].
+  Var read = {}, read_lengths = {};
   Init init = nullptr;
   std::string name = "";
 };
@@ -54,7 +62,8 @@ struct DecoderLayerOptions {
   double dropout = 0.0;   // on the output of the three parts
   bool pre_norm = false;  // normalize the input of each part instead of its output
   double epsilon = 1e-5;
-  Var memory_mask = {};  // added to the scores of the memory
+  Var memory_mask = {};                   // added to the scores of the memory
+  Var lengths = {}, memory_lengths = {};  // instead of a mask, see AttentionOptions
   // Keys and values of what came before [batch * length, past, hidden]; then x is one place of
   // batch * length sequences, among them length that share a memory (the beams of a search).
   KeyValue past = {};

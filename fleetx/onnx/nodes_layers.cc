@@ -147,6 +147,7 @@ std::string without_later_keys(Graph& g, const std::string& scores) {
 
 void attention(const Writing& w) {
   Graph& g = w.graph;
+  w.require(!w.op.has_in("q_lengths"), "attention by lengths; build the model without packing");
   const auto heads = w.attr<int64_t>("heads");
   const auto split = [&](std::string_view slot, const ir::Ints& perm) {
     const ir::Ints shape = {0, 0, heads, w.shape(slot)[2] / heads};

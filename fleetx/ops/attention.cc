@@ -3,6 +3,9 @@
 //   for each example and head:  P = softmax(scale * q * k^T + mask),  out = P * v
 // mask broadcasts to [B, heads, Q, K]; its last dimension is K. causal: query i sees the keys up to
 // i + K - Q only, so the last query sees all.
+// With q_lengths and k_lengths [S], i64 or i32, B is 1 and the rows of q, and of k and v, are those
+// of S sequences, one after the other; sequence i of q sees sequence i of k. Rows beyond them give
+// 0. No time goes into padding then, and batches of any lengths have the same shapes.
 // q, k, v and out have one dtype: f32, bf16 or f16; mask is f32 or of that dtype.
 // With dP = dout * v^T:  dS = P * (dP - sum over keys of P * dP),  dv = P^T * dout,
 //   dq = scale * dS * k,  dk = scale * dS^T * q,  dmask = dS summed to the shape of mask.
@@ -15,6 +18,8 @@
 #include "fleetx/ops/lib/half.h"
 #include "fleetx/ops/lib/in_f32.h"
 #include "fleetx/ops/lib/math.h"
+#include "fleetx/ops/lib/rows.h"
+#include "fleetx/ops/lib/strided_copy.h"
 
 namespace fleetx::ops {
 namespace {
@@ -34,6 +39,16 @@ Sizes sizes(const Args& args) {
   return {q[0], heads, q[1], v[1], q[2] / heads, v[2] / heads};
 }
 
+void check_lengths(const ir::Infer& c) {
+  for (const auto* slot : {"q_lengths", "k_lengths"}) {
+    check_ids(c, slot);
+    c.check(c.in(slot).shape.rank() == 1 && c.in(slot).shape == c.in("q_lengths").shape,
+            c.show("q_lengths"), ", ", c.show("k_lengths"), "; expected one number per sequence");
+  }
+  c.check(c.in("q").shape[0] == 1, c.show("q"), "; with lengths, the batch must be 1");
+  c.check(!c.has("mask"), "lengths and a mask cannot be combined");
+}
+
 void check(const ir::Infer& c) {
   for (const auto* slot : {"q", "k", "v"})
     c.check(is_f32_or_half(c.in(slot).dtype) && c.in(slot).dtype == c.in("q").dtype &&
@@ -48,8 +63,11 @@ void check(const ir::Infer& c) {
   c.check(v[0] == k[0] && v[1] == k[1], c.show("k"), ", ", c.show("v"),
           "; must have one batch and one length");
   c.check(k[1] > 0, c.show("k"), "; needs at least one key");
-  c.check(!c.attr<bool>("causal") || k[1] >= q[1], c.show("q"), ", ", c.show("k"),
+  const bool packed = c.has("q_lengths");
+  c.check(packed == c.has("k_lengths"), "q_lengths and k_lengths come together");
+  c.check(packed || !c.attr<bool>("causal") || k[1] >= q[1], c.show("q"), ", ", c.show("k"),
           "; causal attention needs a key for every query");
+  if (packed) check_lengths(c);
   if (!c.has("mask")) return;
   const Shape &mask = c.in("mask").shape, scores = sizes(c).scores();
   const DType dtype = c.in("mask").dtype;
@@ -86,6 +104,8 @@ void grad(ir::Grad& g) {
                               {"k", g.in("k")},
                               {"v", g.in("v")},
                               {"mask", g.in("mask")},
+                              {"q_lengths", g.in("q_lengths")},
+                              {"k_lengths", g.in("k_lengths")},
                               {"dout", g.dout("out")}},
                              g.attrs(), dests);
   for (const auto* slot : {"q", "k", "v"})
@@ -158,15 +178,80 @@ void softmax_backward(const float* p, float* ds, int64_t rows, int64_t n) {
   });
 }
 
-// A few queries of one head.
+// Rows of q, and of k and v, that belong together.
+struct Sequence {
+  int64_t example, first_query, queries, first_key, keys;
+};
+
+// The examples of a batch, or what the lengths say. Costs are relative.
+class Sequences {
+ public:
+  Sequences(kernel::Prepare& p, const Sizes& s)
+      : s_(s), where_(ir::describe(p.op())), causal_(p.attr<bool>("causal")) {
+    if (p.has("q_lengths")) {
+      count_ = p.in("q_lengths").shape[0];
+      lengths_.emplace_back(p, "q_lengths", s.queries + 1, "rows of q, and one more");
+      lengths_.emplace_back(p, "k_lengths", s.keys + 1, "rows of k, and one more");
+    } else {
+      count_ = s.batch;
+    }
+    list_.resize(static_cast<size_t>(count_));
+    for (int64_t i = 0; i < count_; ++i)
+      list_[static_cast<size_t>(i)] = {i, i * s.queries, s.queries, i * s.keys, s.keys};
+  }
+
+  bool packed() const { return !lengths_.empty(); }
+  int64_t count() const { return count_; }
+  const Sequence& operator[](int64_t i) const { return list_[static_cast<size_t>(i)]; }
+  // Work per head.
+  int64_t cost(int64_t i) const {
+    return packed() ? (*this)[i].queries * ((*this)[i].keys + kCostOfRow) : 1;
+  }
+  // Rows of q and of k that belong to sequences.
+  int64_t used_queries() const { return used_[0]; }
+  int64_t used_keys() const { return used_[1]; }
+
+  // Reads the lengths. Throws, so not to be called in a parallel region.
+  void read(const kernel::Run& r) {
+    if (!packed()) return;
+    const Ids q = lengths_[0].checked(r), k = lengths_[1].checked(r);
+    used_[0] = used_[1] = 0;
+    for (int64_t i = 0; i < count_; ++i) {
+      check_arg(q(i) == 0 || k(i) > 0, where_, "sequence ", i, " has ", q(i),
+                " queries, but no keys");
+      check_arg(!causal_ || k(i) >= q(i), where_, "sequence ", i, " has ", q(i), " queries and ",
+                k(i), " keys; causal attention needs a key for every query");
+      list_[static_cast<size_t>(i)] = {0, used_[0], q(i), used_[1], k(i)};
+      used_[0] += q(i);
+      used_[1] += k(i);
+    }
+    check_arg(used_[0] <= s_.queries && used_[1] <= s_.keys, where_, "the lengths add up to ",
+              used_[0], " queries and ", used_[1], " keys; there are ", s_.queries, " and ",
+              s_.keys, " rows");
+  }
+
+ private:
+  static constexpr int64_t kCostOfRow = 32;  // of a query, in keys
+
+  Sizes s_;
+  std::string where_;
+  bool causal_;
+  int64_t count_ = 0, used_[2] = {};
+  std::vector<IdInput> lengths_;  // of q, of k; or none
+  std::vector<Sequence> list_;
+};
+
+// A few queries of one head of a sequence.
 struct Block {
-  int64_t example, head, first, rows;
+  const Sequence& of;
+  int64_t head, first, rows;
 };
 
 class AttentionKernel : public kernel::Kernel {
  public:
   std::string_view implementation() const override {
-    return Gemm{.rows = rows_, .inner = s_.d, .columns = s_.keys}.implementation();
+    return Gemm{.rows = rows_of(s_.queries, s_.keys), .inner = s_.d, .columns = s_.keys}
+        .implementation();
   }
 
  protected:
@@ -175,68 +260,93 @@ class AttentionKernel : public kernel::Kernel {
       : s_(sizes(p)),
         scale_(p.attr<float>("scale")),
         causal_(p.attr<bool>("causal")),
-        rows_(std::clamp<int64_t>(kScores / s_.keys, 1, s_.queries)),
-        parts_(parts_for(s_.batch * s_.heads, 1)),
+        sequences_(p, s_),
+        parts_(parts_for(sequences_.count() * s_.heads, 1)),
         q_(p.input("q")),
         k_(p.input("k")),
         v_(p.input("v")),
         mask_(p),
+        // Fewer keys make blocks of more queries.
+        scores_(sequences_.packed() ? std::min(std::max(kScores, s_.keys), s_.queries * s_.keys)
+                                    : rows_of(s_.queries, s_.keys) * s_.keys),
         buffers_(buffers),
-        scratch_(
-            p.scratch(static_cast<size_t>(parts_ * buffers * rows_ * s_.keys) * sizeof(float))) {
+        scratch_(p.scratch(static_cast<size_t>(parts_ * buffers * scores_) * sizeof(float))) {
     Gemm::prepare();
   }
 
-  // body(block, scratch); the blocks of one head come in turn, in one thread.
+  // body(block, scratch); the blocks of one head come in turn, in one thread. Which thread has
+  // which heads follows from what they cost.
   template <class Body>
-  void for_each_block(const kernel::Run& r, const Body& body) const {
-    parallel_parts(s_.batch * s_.heads, parts_, [&](int part, int64_t begin, int64_t end) {
-      float* scratch = r.out<float>(scratch_) + part * buffers_ * rows_ * s_.keys;
-      for (int64_t i = begin; i < end; ++i)
-        for (int64_t first = 0; first < s_.queries; first += rows_)
-          body(Block{i / s_.heads, i % s_.heads, first, std::min(rows_, s_.queries - first)},
-               scratch);
+  void for_each_block(const kernel::Run& r, const Body& body) {
+    sequences_.read(r);
+    int64_t total = 0;
+    for (int64_t i = 0; i < sequences_.count(); ++i) total += sequences_.cost(i) * s_.heads;
+    parallel_parts(total, parts_, [&](int part, int64_t begin, int64_t end) {
+      float* scratch = r.out<float>(scratch_) + part * buffers_ * scores_;
+      int64_t at = 0;  // the cost of what comes before
+      for (int64_t i = 0; i < sequences_.count() && at < end; ++i)
+        for (int64_t head = 0; head < s_.heads; ++head, at += sequences_.cost(i))
+          if (at >= begin && at < end) for_each_block_of(sequences_[i], head, scratch, body);
     });
+  }
+  template <class Body>
+  static void for_each_block_of(const Sequence& of, int64_t head, float* scratch,
+                                const Body& body) {
+    const int64_t rows = rows_of(of.queries, of.keys);
+    for (int64_t first = 0; first < of.queries; first += rows)
+      body(Block{of, head, first, std::min(rows, of.queries - first)}, scratch);
   }
 
   int64_t q_offset(const Block& b) const {
-    return (b.example * s_.queries + b.first) * s_.q_row() + b.head * s_.d;
+    return (b.of.first_query + b.first) * s_.q_row() + b.head * s_.d;
   }
-  int64_t k_offset(const Block& b) const {
-    return b.example * s_.keys * s_.q_row() + b.head * s_.d;
-  }
-  int64_t v_offset(const Block& b) const {
-    return b.example * s_.keys * s_.v_row() + b.head * s_.e;
-  }
+  int64_t k_offset(const Block& b) const { return b.of.first_key * s_.q_row() + b.head * s_.d; }
+  int64_t v_offset(const Block& b) const { return b.of.first_key * s_.v_row() + b.head * s_.e; }
   int64_t out_offset(const Block& b) const {
-    return (b.example * s_.queries + b.first) * s_.v_row() + b.head * s_.e;
+    return (b.of.first_query + b.first) * s_.v_row() + b.head * s_.e;
   }
 
   void weights(const kernel::Run& r, const Block& b, float* out) const {
+    const int64_t keys = b.of.keys;
     Gemm{.rows = b.rows,
          .inner = s_.d,
-         .columns = s_.keys,
+         .columns = keys,
          .transpose_b = true,
          .alpha = scale_,
          .stride_a = s_.q_row(),
          .stride_b = s_.q_row()}
         .run(r.in<float>(q_) + q_offset(b), r.in<float>(k_) + k_offset(b), out);
     const Visible visible =
-        causal_ ? Visible{s_.keys - s_.queries + b.first + 1, 1} : Visible{s_.keys, 0};
-    masked_softmax(out, b.rows, s_.keys, visible, mask_.row(r, b.example, b.head, b.first),
+        causal_ ? Visible{keys - b.of.queries + b.first + 1, 1} : Visible{keys, 0};
+    masked_softmax(out, b.rows, keys, visible, mask_.row(r, b.of.example, b.head, b.first),
                    mask_.stride[2]);
+  }
+
+  // Rows of a result [.., width] that belong to no sequence.
+  void zero_beyond(const kernel::Run& r, kernel::Slot slot, int64_t used, int64_t rows,
+                   int64_t width) const {
+    if (slot && sequences_.packed())
+      zero_fill(r.out<float>(slot) + used * width,
+                static_cast<size_t>((rows - used) * width) * sizeof(float));
   }
 
   Sizes s_;
   float scale_;
   bool causal_;
-  int64_t rows_;  // queries of a block
+  Sequences sequences_;
   int parts_;
   kernel::Slot q_, k_, v_;
   Mask mask_;
+  int64_t scores_;  // of a block, at most
 
  private:
   static constexpr int64_t kScores = 1 << 16;  // of a block
+
+  // Queries of a block.
+  static int64_t rows_of(int64_t queries, int64_t keys) {
+    return std::clamp<int64_t>(kScores / std::max<int64_t>(keys, 1), 1,
+                               std::max<int64_t>(queries, 1));
+  }
 
   int64_t buffers_;
   kernel::Slot scratch_;
@@ -250,12 +360,13 @@ class Attention final : public AttentionKernel {
     for_each_block(r, [&](const Block& b, float* p) {
       weights(r, b, p);
       Gemm{.rows = b.rows,
-           .inner = s_.keys,
+           .inner = b.of.keys,
            .columns = s_.e,
            .stride_b = s_.v_row(),
            .stride_c = s_.v_row()}
           .run(p, r.in<float>(v_) + v_offset(b), r.out<float>(out_) + out_offset(b));
     });
+    zero_beyond(r, out_, sequences_.used_queries(), s_.queries, s_.v_row());
   }
 
  private:
@@ -287,29 +398,44 @@ class AttentionGrad final : public AttentionKernel {
 
   void run(const kernel::Run& r) override {
     for_each_block(r, [&](const Block& b, float* p) {
+      const int64_t keys = b.of.keys;
       weights(r, b, p);
       if (dv_) value_gradient(r, b, p);
       if (!dq_ && !dk_ && !dscores_) return;
-      float* ds = p + rows_ * s_.keys;
+      float* ds = p + scores_;
       if (dscores_)
         ds = r.out<float>(dscores_) +
-             ((b.example * s_.heads + b.head) * s_.queries + b.first) * s_.keys;
+             ((b.of.example * s_.heads + b.head) * s_.queries + b.first) * keys;
       Gemm{.rows = b.rows,
            .inner = s_.e,
-           .columns = s_.keys,
+           .columns = keys,
            .transpose_b = true,
            .stride_a = s_.v_row(),
            .stride_b = s_.v_row()}
           .run(r.in<float>(dout_) + out_offset(b), r.in<float>(v_) + v_offset(b), ds);
-      softmax_backward(p, ds, b.rows, s_.keys);
+      softmax_backward(p, ds, b.rows, keys);
       if (dq_) query_gradient(r, b, ds);
       if (dk_) key_gradient(r, b, ds);
     });
+    zero_beyond(r, dq_, sequences_.used_queries(), s_.queries, s_.q_row());
+    zero_beyond(r, dk_, sequences_.used_keys(), s_.keys, s_.q_row());
+    zero_beyond(r, dv_, sequences_.used_keys(), s_.keys, s_.v_row());
+    if (sequences_.packed()) zero_unseen(r);
   }
 
  private:
+  // Keys that no query sees.
+  void zero_unseen(const kernel::Run& r) const {
+    for (int64_t i = 0; i < sequences_.count(); ++i) {
+      const Sequence& of = sequences_[i];
+      if (of.queries > 0) continue;
+      zero_beyond(r, dk_, of.first_key, of.first_key + of.keys, s_.q_row());
+      zero_beyond(r, dv_, of.first_key, of.first_key + of.keys, s_.v_row());
+    }
+  }
+
   void value_gradient(const kernel::Run& r, const Block& b, const float* p) const {
-    Gemm{.rows = s_.keys,
+    Gemm{.rows = b.of.keys,
          .inner = b.rows,
          .columns = s_.e,
          .transpose_a = true,
@@ -320,7 +446,7 @@ class AttentionGrad final : public AttentionKernel {
   }
   void query_gradient(const kernel::Run& r, const Block& b, const float* ds) const {
     Gemm{.rows = b.rows,
-         .inner = s_.keys,
+         .inner = b.of.keys,
          .columns = s_.d,
          .alpha = scale_,
          .stride_b = s_.q_row(),
@@ -328,7 +454,7 @@ class AttentionGrad final : public AttentionKernel {
         .run(ds, r.in<float>(k_) + k_offset(b), r.out<float>(dq_) + q_offset(b));
   }
   void key_gradient(const kernel::Run& r, const Block& b, const float* ds) const {
-    Gemm{.rows = s_.keys,
+    Gemm{.rows = b.of.keys,
          .inner = b.rows,
          .columns = s_.d,
          .transpose_a = true,
@@ -348,7 +474,7 @@ std::unique_ptr<kernel::Kernel> make(kernel::Prepare& p) {
       {"q", "k", "v", "mask", "out", "dout", "dq", "dk", "dv", "dscores"}};
   if (!has_half(p)) return make_new<K>(p);
   // A mask with fewer dimensions has no samples, whatever its first dimension is.
-  const bool cut = !p.has("mask") || p.in("mask").shape.rank() == 4;
+  const bool cut = !p.has("q_lengths") && (!p.has("mask") || p.in("mask").shape.rank() == 4);
   return make_in_f32(p, make_new<K>, cut ? kBySample : kAllAtOnce);
 }
 
@@ -357,6 +483,8 @@ FLEETX_OP(attention)
     .input("k")
     .input("v")
     .input("mask", ir::Arity::kOptional)
+    .input("q_lengths", ir::Arity::kOptional)
+    .input("k_lengths", ir::Arity::kOptional)
     .output("out")
     .attr("heads", 1)
     .attr("scale", 1.0)
@@ -371,6 +499,8 @@ FLEETX_OP(attention_grad)
     .input("k")
     .input("v")
     .input("mask", ir::Arity::kOptional)
+    .input("q_lengths", ir::Arity::kOptional)
+    .input("k_lengths", ir::Arity::kOptional)
     .input("dout")
     .output("dq", ir::Arity::kOptional)
     .output("dk", ir::Arity::kOptional)

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 
@@ -92,10 +94,50 @@ EventFile::EventFile(const std::string& folder) {
 }
 
 void EventFile::scalar(std::string_view tag, int64_t step, double value) {
-  std::string summary_value;  // tag = 1, simple_value = 2
+  std::string simple;  // simple_value = 2
+  add_key(simple, 2, kFixed32);
+  add_fixed(simple, static_cast<float>(value));
+  add(tag, step, simple);
+}
+
+void EventFile::histogram(std::string_view tag, int64_t step, std::span<const float> values) {
+  constexpr int kParts = 30;
+  double least = HUGE_VAL, most = -HUGE_VAL, sum = 0, squares = 0, count = 0;
+  for (const double v : values) {
+    if (!std::isfinite(v)) continue;
+    least = std::min(least, v);
+    most = std::max(most, v);
+    sum += v;
+    squares += v * v;
+    ++count;
+  }
+  if (count == 0) return;
+  const double width = most > least ? (most - least) / kParts : 1.0;
+  double parts[kParts] = {};
+  for (const double v : values)
+    if (std::isfinite(v)) ++parts[std::min(kParts - 1, static_cast<int>((v - least) / width))];
+  // HistogramProto: min, max, num, sum, sum_squares = 1 to 5, bucket_limit = 6, bucket = 7.
+  std::string histogram, limits, counts;
+  uint64_t field = 1;
+  for (const double v : {least, most, count, sum, squares}) {
+    add_key(histogram, field++, kFixed64);
+    add_fixed(histogram, v);
+  }
+  for (int i = 0; i < kParts; ++i) {
+    add_fixed(limits, i + 1 < kParts ? least + width * (i + 1) : std::max(most, least + width));
+    add_fixed(counts, parts[i]);
+  }
+  add_bytes(histogram, 6, limits);
+  add_bytes(histogram, 7, counts);
+  std::string value;  // histo = 5
+  add_bytes(value, 5, histogram);
+  add(tag, step, value);
+}
+
+void EventFile::add(std::string_view tag, int64_t step, const std::string& value) {
+  std::string summary_value;  // tag = 1
   add_bytes(summary_value, 1, tag);
-  add_key(summary_value, 2, kFixed32);
-  add_fixed(summary_value, static_cast<float>(value));
+  summary_value += value;
   std::string summary;  // value = 1
   add_bytes(summary, 1, summary_value);
   std::string event = begin_event();

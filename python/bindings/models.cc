@@ -1,5 +1,8 @@
 // The models of fleetx/models, translations by one of them, and curves of their training.
+#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
+
+#include <algorithm>
 
 #include "bindings/builder.h"
 #include "bindings/gil.h"
@@ -15,6 +18,19 @@
 
 namespace fleetx::python {
 namespace {
+
+// What is fed, by name; a variable that is not there is undefined.
+class PyInputs {
+ public:
+  PyInputs(PyBuilder& b, const ir::Names& names) : b_(b), names_(names) {}
+  ir::Var operator[](const std::string& name) const {
+    return std::ranges::find(names_, name) == names_.end() ? ir::Var() : b_.var(name);
+  }
+
+ private:
+  PyBuilder& b_;
+  const ir::Names& names_;
+};
 
 py::tuple to_python(const models::Network& net) {
   return py::make_tuple(net.logits.name(), net.checkpoints);
@@ -50,13 +66,72 @@ models::TransformerOptions transformer_options(const py::dict& from) {
 py::dict transformer(PyBuilder& b, const ir::Names& inputs, const py::dict& options,
                      const std::string& file, int line) {
   const PyBuilder::At at(b, file, line);
-  const std::vector<ir::Var> in = b.vars(inputs);
-  const models::TransformerTraining net = models::transformer(
-      {.words = in.at(0), .places = in.at(1), .mask = in.at(2)},
-      {.words = in.at(3), .places = in.at(4), .next = in.at(5), .weights = in.at(6)},
-      transformer_options(options));
+  const PyInputs in(b, inputs);
+  const models::TransformerTraining net = models::transformer({.words = in["src_word"],
+                                                               .places = in["src_pos"],
+                                                               .mask = in["src_mask"],
+                                                               .lengths = in["src_len"]},
+                                                              {.words = in["trg_word"],
+                                                               .places = in["trg_pos"],
+                                                               .next = in["lbl_word"],
+                                                               .weights = in["lbl_weight"],
+                                                               .lengths = in["trg_len"]},
+                                                              transformer_options(options));
   return py::dict(py::arg("loss") = net.loss.name(), py::arg("token_loss") = net.token_loss.name(),
                   py::arg("logits") = net.logits.name(), py::arg("checkpoints") = net.checkpoints);
+}
+
+models::BertInputs bert_inputs(const PyInputs& in) {
+  return {.words = in["src_ids"],
+          .sentences = in["sent_ids"],
+          .mask = in["input_mask"],
+          .places = in["pos_ids"],
+          .lengths = in["seq_len"],
+          .read = in["read_pos"],
+          .read_lengths = in["read_len"],
+          .first = in["seq_first"]};
+}
+
+py::dict bert_pretraining(PyBuilder& b, const ir::Names& inputs, int64_t vocabulary, int64_t hidden,
+                          int layers, int64_t heads, int64_t intermediate, int64_t max_positions,
+                          double dropout, const std::string& file, int line) {
+  const PyBuilder::At at(b, file, line);
+  const PyInputs in(b, inputs);
+  const models::BertPretraining net =
+      models::bert_pretraining(bert_inputs(in),
+                               {.positions = in["mask_pos"],
+                                .words = in["mask_label"],
+                                .follows = in["labels"],
+                                .weights = in["mask_weight"],
+                                .follows_weights = in["label_weight"]},
+                               {.vocabulary = vocabulary,
+                                .hidden = hidden,
+                                .layers = layers,
+                                .heads = heads,
+                                .intermediate = intermediate,
+                                .max_positions = max_positions,
+                                .dropout = dropout});
+  return py::dict(py::arg("loss") = net.loss.name(), py::arg("word_loss") = net.word_loss.name(),
+                  py::arg("sentence_loss") = net.sentence_loss.name(),
+                  py::arg("word_logits") = net.word_logits.name(),
+                  py::arg("sentence_logits") = net.sentence_logits.name(),
+                  py::arg("checkpoints") = net.checkpoints);
+}
+
+py::dict bert_encoder(PyBuilder& b, const ir::Names& inputs, int64_t vocabulary, int64_t hidden,
+                      int layers, int64_t heads, int64_t intermediate, int64_t max_positions,
+                      double dropout, const std::string& file, int line) {
+  const PyBuilder::At at(b, file, line);
+  const models::BertEncoder net =
+      models::bert(bert_inputs(PyInputs(b, inputs)), {.vocabulary = vocabulary,
+                                                      .hidden = hidden,
+                                                      .layers = layers,
+                                                      .heads = heads,
+                                                      .intermediate = intermediate,
+                                                      .max_positions = max_positions,
+                                                      .dropout = dropout});
+  return py::dict(py::arg("sequence") = net.sequence.name(), py::arg("pooled") = net.pooled.name(),
+                  py::arg("checkpoints") = net.checkpoints);
 }
 
 void bind_translation(py::module_& m) {
@@ -113,40 +188,23 @@ void bind_models(py::module_& m) {
     return to_python(
         models::vgg16(b.var(image), {.classes = classes, .dropout = dropout, .name = name}));
   });
-  m.def(
-      "bert_pretraining",
-      [](PyBuilder& b, const ir::Names& inputs, int64_t vocabulary, int64_t hidden, int layers,
-         int64_t heads, int64_t intermediate, int64_t max_positions, double dropout,
-         const std::string& file, int line) {
-        const PyBuilder::At at(b, file, line);
-        const std::vector<ir::Var> in = b.vars(inputs);
-        const models::BertPretraining net = models::bert_pretraining(
-            {.words = in.at(0),
-             .sentences = in.at(1),
-             .mask = in.at(2),
-             .places = in.size() > 7 ? in[7] : ir::Var()},
-            {.positions = in.at(3), .words = in.at(4), .follows = in.at(6), .weights = in.at(5)},
-            {.vocabulary = vocabulary,
-             .hidden = hidden,
-             .layers = layers,
-             .heads = heads,
-             .intermediate = intermediate,
-             .max_positions = max_positions,
-             .dropout = dropout});
-        return py::dict(py::arg("loss") = net.loss.name(),
-                        py::arg("word_loss") = net.word_loss.name(),
-                        py::arg("sentence_loss") = net.sentence_loss.name(),
-                        py::arg("word_logits") = net.word_logits.name(),
-                        py::arg("sentence_logits") = net.sentence_logits.name(),
-                        py::arg("checkpoints") = net.checkpoints);
-      },
-      py::arg("builder"), py::arg("inputs"), py::kw_only(), py::arg("vocabulary"),
-      py::arg("hidden"), py::arg("layers"), py::arg("heads"), py::arg("intermediate"),
-      py::arg("max_positions"), py::arg("dropout"), py::arg("file"), py::arg("line"));
+  m.def("bert_pretraining", &bert_pretraining, py::arg("builder"), py::arg("inputs"), py::kw_only(),
+        py::arg("vocabulary"), py::arg("hidden"), py::arg("layers"), py::arg("heads"),
+        py::arg("intermediate"), py::arg("max_positions"), py::arg("dropout"), py::arg("file"),
+        py::arg("line"));
+  m.def("bert_encoder", &bert_encoder, py::arg("builder"), py::arg("inputs"), py::kw_only(),
+        py::arg("vocabulary"), py::arg("hidden"), py::arg("layers"), py::arg("heads"),
+        py::arg("intermediate"), py::arg("max_positions"), py::arg("dropout"), py::arg("file"),
+        py::arg("line"));
   m.def("plot_curves", &plot_curves);
   py::class_<train::EventFile>(m, "EventFile")
       .def(py::init<const std::string&>())
       .def("scalar", &train::EventFile::scalar)
+      .def("histogram",
+           [](train::EventFile& events, const std::string& tag, int64_t step,
+              const py::array_t<float, py::array::c_style | py::array::forcecast>& values) {
+             events.histogram(tag, step, {values.data(), static_cast<size_t>(values.size())});
+           })
       .def_property_readonly("path", &train::EventFile::path);
 }
 

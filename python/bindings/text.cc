@@ -30,13 +30,15 @@ std::vector<std::vector<int32_t>> encode_all(const Tokenizer& tokenizer,
 }
 
 data::TextBatchOptions batch_options(int64_t batch, int64_t tokens, int64_t multiple, bool shuffle,
-                                     bool drop_last, uint64_t seed, int rank, int world) {
+                                     bool drop_last, uint64_t seed, int rank, int world,
+                                     bool packed) {
   return {.batches = {.batch = batch,
                       .tokens = tokens,
                       .multiple = multiple,
                       .shuffle = shuffle,
                       .drop_last = drop_last,
                       .seed = seed},
+          .packed = packed,
           .rank = rank,
           .world = world};
 }
@@ -169,34 +171,37 @@ void bind_batches(py::module_& m) {
       .def_property_readonly("padding", &TextBatches::padding);
   py::class_<data::BertBatches, TextBatches>(m, "BertBatches")
       .def(py::init([](const std::shared_ptr<TextCorpus>& corpus, const Tokenizer& tokenizer,
-                       int64_t max_length, double mask_rate, double short_rate, int64_t batch,
-                       int64_t tokens, int64_t multiple, bool shuffle, bool drop_last,
-                       uint64_t seed, int rank, int world) {
+                       int64_t max_length, double mask_rate, double short_rate, bool fill,
+                       int64_t batch, int64_t tokens, int64_t multiple, bool shuffle,
+                       bool drop_last, uint64_t seed, int rank, int world, bool packed) {
              const GilReleased release;
              return std::make_unique<data::BertBatches>(
                  corpus, tokenizer.vocabulary(),
                  data::BertBatchOptions{.text = batch_options(batch, tokens, multiple, shuffle,
-                                                              drop_last, seed, rank, world),
+                                                              drop_last, seed, rank, world, packed),
                                         .max_length = max_length,
                                         .short_rate = short_rate,
-                                        .mask_rate = mask_rate});
+                                        .mask_rate = mask_rate,
+                                        .fill = fill});
            }),
            py::arg("corpus"), py::arg("tokenizer"), py::kw_only(), py::arg("max_length"),
-           py::arg("mask_rate"), py::arg("short_rate"), py::arg("batch"), py::arg("tokens"),
-           py::arg("multiple"), py::arg("shuffle"), py::arg("drop_last"), py::arg("seed"),
-           py::arg("rank"), py::arg("world"));
+           py::arg("mask_rate"), py::arg("short_rate"), py::arg("fill"), py::arg("batch"),
+           py::arg("tokens"), py::arg("multiple"), py::arg("shuffle"), py::arg("drop_last"),
+           py::arg("seed"), py::arg("rank"), py::arg("world"), py::arg("packed"));
   py::class_<data::TranslationBatches, TextBatches>(m, "TranslationBatches")
       .def(py::init([](const std::shared_ptr<TranslationPairs>& pairs, const Tokenizer& source,
                        const Tokenizer& target, int64_t batch, int64_t tokens, int64_t multiple,
-                       bool shuffle, bool drop_last, uint64_t seed, int rank, int world) {
+                       bool shuffle, bool drop_last, uint64_t seed, int rank, int world,
+                       bool packed) {
              const GilReleased release;
              return std::make_unique<data::TranslationBatches>(
                  pairs, source.vocabulary(), target.vocabulary(),
-                 batch_options(batch, tokens, multiple, shuffle, drop_last, seed, rank, world));
+                 batch_options(batch, tokens, multiple, shuffle, drop_last, seed, rank, world,
+                               packed));
            }),
            py::arg("pairs"), py::arg("source"), py::arg("target"), py::kw_only(), py::arg("batch"),
            py::arg("tokens"), py::arg("multiple"), py::arg("shuffle"), py::arg("drop_last"),
-           py::arg("seed"), py::arg("rank"), py::arg("world"));
+           py::arg("seed"), py::arg("rank"), py::arg("world"), py::arg("packed"));
 }
 
 }  // namespace

@@ -100,6 +100,70 @@ TEST(BertBatches, DifferFromPassToPass) {
   EXPECT_TRUE(a.shape() != b.shape() || std::memcmp(a.raw(), b.raw(), a.bytes()) != 0);
 }
 
+// Each sample of a pack is a row of the batches that are not packed, in some place.
+TEST(BertBatches, PacksHaveTheSameSamples) {
+  const auto c = corpus();
+  BertBatches rows = batches_of(c);
+  using Sample =
+      std::vector<int64_t>;  // words, sentences, hidden words and where they were, follows
+  std::multiset<Sample> want, got;
+  while (const auto batch = rows.next()) {
+    const int64_t length = batch->at("src_ids").shape()[1];
+    const int64_t most = batch->at("mask_pos").shape()[0] / batch->size;
+    for (int64_t r = 0; r < batch->size; ++r) {
+      const auto ints = [&](const char* name, int64_t i) {
+        return batch->at(name).data<int64_t>()[static_cast<size_t>(i)];
+      };
+      Sample sample;
+      for (int64_t i = r * length; i < (r + 1) * length; ++i)
+        if (batch->at("input_mask").data<float>()[static_cast<size_t>(i)] == 0)
+          sample.insert(sample.end(),
+                        {ints("src_ids", i), ints("sent_ids", i), ints("pos_ids", i)});
+      for (int64_t i = r * most; i < (r + 1) * most; ++i)
+        if (batch->at("mask_weight").data<float>()[static_cast<size_t>(i)] == 1)
+          sample.insert(sample.end(), {ints("mask_label", i), ints("mask_pos", i) - r * length});
+      sample.push_back(ints("labels", r));
+      want.insert(sample);
+    }
+  }
+  BertBatchOptions o = options();
+  o.text.batches = {.tokens = 100, .seed = 5};
+  o.text.packed = true;
+  BertBatches packs(c, testing::letters(), o);
+  std::set<std::string> shapes;
+  while (const auto pack = packs.next()) {
+    const auto ints = [&](const char* name, int64_t i) {
+      return pack->at(name).data<int64_t>()[static_cast<size_t>(i)];
+    };
+    std::string text;
+    for (const auto& [name, tensor] : pack->feeds) text += str(name, " ", tensor.shape(), "; ");
+    shapes.insert(text);
+    int64_t first = 0, read = 0, hidden = 0, real = 0;
+    for (const float w : pack->at("mask_weight").data<float>()) real += w == 1;
+    for (int64_t s = 0; s < pack->size; ++s) {
+      EXPECT_EQ(pack->at("label_weight").data<float>()[static_cast<size_t>(s)], 1);
+      EXPECT_EQ(ints("read_pos", ints("seq_first", s)), first);
+      EXPECT_EQ(ints("seq_first", s), read);
+      read += ints("read_len", s);
+      Sample sample;
+      const int64_t end = first + ints("seq_len", s);
+      for (int64_t i = first; i < end; ++i)
+        sample.insert(sample.end(), {ints("src_ids", i), ints("sent_ids", i), ints("pos_ids", i)});
+      for (; hidden < real && ints("mask_pos", hidden) < read; ++hidden)
+        sample.insert(sample.end(), {ints("mask_label", hidden),
+                                     ints("read_pos", ints("mask_pos", hidden)) - first});
+      sample.push_back(ints("labels", s));
+      got.insert(sample);
+      first = end;
+    }
+    for (int64_t s = pack->size; s < pack->at("seq_len").numel(); ++s)
+      EXPECT_EQ(ints("seq_len", s), 0);
+  }
+  EXPECT_EQ(got, want);
+  EXPECT_EQ(shapes.size(), 1);
+  EXPECT_LT(packs.padding(), 0.05);
+}
+
 TEST(BertBatches, NameWhatIsWrong) {
   using Kind = Error::Kind;
   testing::expect_error(Kind::kInvalidArgument, {"has no '[CLS]'"}, [] {
@@ -107,6 +171,13 @@ TEST(BertBatches, NameWhatIsWrong) {
   });
   testing::expect_error(Kind::kInvalidArgument, {"rank 2 of 2 workers"},
                         [] { batches_of(corpus(), 2, 2); });
+  auto few = options();
+  few.text.packed = true;
+  testing::expect_error(Kind::kInvalidArgument, {"packs need a number of tokens"},
+                        [&] { BertBatches(corpus(), testing::letters(), few); });
+  few.text.batches = {.tokens = 10};
+  testing::expect_error(Kind::kInvalidArgument, {"tokens; a pack has 10"},
+                        [&] { BertBatches(corpus(), testing::letters(), few); });
   auto o = options();
   o.text.batches.batch = 100000;
   o.text.batches.drop_last = true;

@@ -71,6 +71,18 @@ TEST(SentencePairs, LeaveNothingOut) {
   EXPECT_EQ(std::ranges::count(seen, false), 0);
 }
 
+TEST(SentencePairs, AreTwoSentencesWhereTheyAreNotFilled) {
+  const TextCorpus c = corpus();
+  int64_t follows = 0, pairs = 0;
+  for (const SentencePair& p : sentence_pairs(c, {.max_length = 40, .fill = false, .seed = 1}, 0)) {
+    EXPECT_EQ(p.first.length, c.count_tokens(p.first.sentence, p.first.sentence + 1));
+    EXPECT_EQ(p.second.length, c.count_tokens(p.second.sentence, p.second.sentence + 1));
+    EXPECT_TRUE(!p.follows || p.second.sentence == p.first.sentence + 1);
+    ++pairs, follows += p.follows;
+  }
+  EXPECT_NEAR(static_cast<double>(follows) / static_cast<double>(pairs), 0.47, 0.06);
+}
+
 TEST(SentencePairs, DependOnSeedAndEpoch) {
   const TextCorpus c = corpus();
   const PairOptions o{.max_length = 40, .seed = 1}, other{.max_length = 40, .seed = 2};

@@ -76,6 +76,34 @@ TEST(Translation, NamesWhatIsWrong) {
                [&] { pairs_of({.source = folder.write("n", "")}); });
 }
 
+TEST(Translation, MakesPacks) {
+  const TempDir folder;
+  const auto pairs = std::make_shared<TranslationPairs>(
+      tokenizer(), tokenizer(),
+      TranslationOptions{.source = folder.write("t", "a b c\tc\na\tb a\nb\tb\n")});
+  // 4 + 2 + 2 tokens of sources, 2 + 3 + 2 of targets.
+  TranslationBatches batches(pairs, vocabulary(), vocabulary(),
+                             {.batches = {.tokens = 16, .shuffle = false}, .packed = true});
+  const Batch batch = *batches.next();
+  EXPECT_FALSE(batches.next());
+  EXPECT_EQ(batch.size, 3);
+  const auto ints = [&](const char* name, size_t n) {
+    const auto values = batch.at(name).data<int64_t>();
+    return std::vector<int64_t>(values.begin(), values.begin() + static_cast<ptrdiff_t>(n));
+  };
+  EXPECT_EQ(batch.at("src_word").shape(), (Shape{1, 16}));
+  EXPECT_EQ(batch.at("lbl_word").shape(), (Shape{1, 16, 1}));
+  EXPECT_EQ(ints("src_word", 9), (std::vector<int64_t>{3, 4, 5, 1, 3, 1, 4, 1, 1}));
+  EXPECT_EQ(ints("src_pos", 9), (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 0, 1, 0}));
+  EXPECT_EQ(ints("src_len", 4), (std::vector<int64_t>{4, 2, 2, 0}));
+  EXPECT_EQ(ints("trg_word", 8), (std::vector<int64_t>{0, 5, 0, 4, 3, 0, 4, 1}));
+  EXPECT_EQ(ints("lbl_word", 8), (std::vector<int64_t>{5, 1, 4, 3, 1, 4, 1, 1}));
+  EXPECT_EQ(ints("trg_len", 4), (std::vector<int64_t>{2, 3, 2, 0}));
+  const auto weights = batch.at("lbl_weight").data<float>();
+  EXPECT_EQ(std::vector<float>(weights.begin(), weights.begin() + 9),
+            (std::vector<float>{1, 1, 1, 1, 1, 1, 1, 0, 0}));
+}
+
 TEST(Translation, MakesBatches) {
   const TempDir folder;
   const auto pairs = std::make_shared<TranslationPairs>(

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "fleetx/ir/builder.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/op_case.h"
 
 namespace fleetx::testing {
@@ -66,6 +68,49 @@ OpCase make_case(const std::string& label, const Sizes& s, const Shape& mask = {
   return out;
 }
 
+// Rows [first, first + n) of x [1, rows, width].
+Tensor rows_of(const Tensor& x, int64_t first, int64_t n) {
+  const int64_t width = x.shape()[2];
+  Tensor out(f32, {1, n, width});
+  std::copy_n(x.data<float>().begin() + first * width, n * width, out.data<float>().begin());
+  return out;
+}
+
+// Each sequence by itself; the rows that are left over are 0.
+Tensors packed_reference(const Sizes& s, double scale, const Tensors& in) {
+  Tensor out(f32, {1, s.queries, s.heads * s.e});
+  int64_t query = 0, key = 0;
+  for (int64_t i = 0; i < in[3].numel(); ++i) {
+    const int64_t queries = in[3].data<int64_t>()[static_cast<size_t>(i)],
+                  keys = in[4].data<int64_t>()[static_cast<size_t>(i)];
+    Sizes one = s;
+    one.queries = queries, one.keys = keys;
+    const Tensor part = reference(
+        one, scale,
+        {rows_of(in[0], query, queries), rows_of(in[1], key, keys), rows_of(in[2], key, keys)})[0];
+    std::copy_n(part.data<float>().begin(), part.numel(),
+                out.data<float>().begin() + query * s.heads * s.e);
+    query += queries, key += keys;
+  }
+  return {out};
+}
+
+Tensor lengths(const std::vector<int64_t>& values) {
+  Tensor out(i64, {static_cast<int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), out.data<int64_t>().begin());
+  return out;
+}
+
+OpCase packed_case(const std::string& label, const Sizes& s, const std::vector<int64_t>& queries,
+                   const std::vector<int64_t>& keys) {
+  OpCase out = make_case(label, s);
+  const double scale = out.attrs.at("scale").as<double>();
+  out.inputs.emplace_back("q_lengths", lengths(queries));
+  out.inputs.emplace_back("k_lengths", lengths(keys));
+  out.reference = [=](const Tensors& in) { return packed_reference(s, scale, in); };
+  return out;
+}
+
 const AddCases cases("attention", [](Cases& c) {
   const Sizes small{2, 3, 4, 5, 6, 7};
   for (const std::string slot : {"q", "k", "v", "mask"})
@@ -87,6 +132,25 @@ const AddCases cases("attention", [](Cases& c) {
   OpCase blocks = make_case("blocks", {1, 1, 200, 400, 2, 2}, {1, 1, 200, 400});
   blocks.inputs.back().no_grad();  // too many numbers to vary
   c.add(blocks);
+  const Sizes rows{1, 3, 9, 11, 6, 7};
+  c.add(packed_case("lengths", rows, {4, 2, 3}, {5, 1, 5}));
+  c.add(packed_case("lengths_fill_up", rows, {2, 0, 5, 0}, {3, 2, 4, 0}));
+  c.add(packed_case("no_lengths", rows, {0, 0}, {0, 0}));
+  c.add(packed_case("lengths_causal", {1, 3, 9, 11, 6, 7, true}, {4, 2, 3}, {4, 2, 5}));
+  c.add(packed_case("lengths_blocks", {1, 1, 310, 410, 2, 2}, {10, 290}, {20, 380}));
+  for (const std::string slot : {"q", "k", "v"})
+    c.add(only_gradients_of(packed_case("", rows, {4, 2, 3}, {5, 1, 4}), "lengths_only_d" + slot,
+                            {slot}));
+  OpCase unknown = packed_case("lengths_unknown", rows, {4, 2, 3}, {5, 1, 5});
+  unknown.unknown = {{"q", 1}, {"k", 1}, {"v", 1}, {"q_lengths", 0}, {"k_lengths", 0}};
+  c.add(unknown);
+  for (const int64_t length : {16, 32, 64, 128}) {
+    const std::vector<int64_t> all(static_cast<size_t>(1024 / length), length);
+    OpCase packed =
+        packed_case(str("packed_", length, ".perf"), {1, 12, 1024, 1024, 64, 64}, all, all);
+    packed.perf = true;
+    c.add(packed);
+  }
   OpCase perf = make_case("bert.perf", {8, 12, 128, 128, 64, 64});
   perf.perf = true;
   c.add(perf);
@@ -118,6 +182,45 @@ TEST(Attention, SaysWhatDoesNotFit) {
             std::string::npos);
   EXPECT_NE(error_of({3, 6, 8}, {3, 5, 8}, {3, 5, 6}, {}, true).find("a key for every query"),
             std::string::npos);
+}
+
+TEST(Attention, SaysWhichLengthsDoNotFit) {
+  const auto bad = [](std::vector<int64_t> queries, std::vector<int64_t> keys, bool causal,
+                      std::initializer_list<std::string_view> parts) {
+    expect_error(Error::Kind::kInvalidArgument, parts, [&] {
+      run_op("attention", packed_case("", {1, 2, 6, 6, 4, 4, causal}, queries, keys));
+    });
+  };
+  bad({4, 3}, {3, 3}, false, {"attention", "add up to 7 queries and 6 keys; there are 6 and 6"});
+  bad({2, 8}, {3, 3}, false, {"q_lengths", "id 8", "[1]"});
+  bad({-1, 3}, {3, 3}, false, {"q_lengths", "id -1", "[0]"});
+  bad({2, 2}, {3, 0}, false, {"sequence 1 has 2 queries, but no keys"});
+  bad({2, 3}, {3, 2}, true, {"sequence 1 has 3 queries and 2 keys", "a key for every query"});
+}
+
+TEST(Attention, TakesLengthsOfOneRowWithoutAMask) {
+  const auto error = [](const Shape& q, const Shape& q_lengths, const Shape& k_lengths, bool mask) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    try {
+      b.op("attention",
+           {{"q", b.data("q", f32, q)},
+            {"k", b.data("k", f32, q)},
+            {"v", b.data("v", f32, q)},
+            {"mask", mask ? b.data("mask", f32, {q[1]}) : ir::Var()},
+            {"q_lengths", b.data("q_lengths", i64, q_lengths)},
+            {"k_lengths", k_lengths.rank() ? b.data("k_lengths", i64, k_lengths) : ir::Var()}},
+           {{"heads", 2}});
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(error({1, 6, 8}, {3}, {3}, false), "");
+  EXPECT_NE(error({2, 6, 8}, {3}, {3}, false).find("the batch must be 1"), std::string::npos);
+  EXPECT_NE(error({1, 6, 8}, {3}, {4}, false).find("one number per sequence"), std::string::npos);
+  EXPECT_NE(error({1, 6, 8}, {3}, {}, false).find("come together"), std::string::npos);
+  EXPECT_NE(error({1, 6, 8}, {3}, {3}, true).find("cannot be combined"), std::string::npos);
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
 
+#include "fleetx/base/file.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
 #include "tests/train/toy.h"
@@ -64,6 +66,31 @@ TEST(Trainer, Learns) {
   EXPECT_EQ(test_steps, (std::vector<int64_t>{13, 26, 39, 52}));
   EXPECT_EQ(train_steps,
             (std::vector<int64_t>{5, 10, 13, 15, 20, 25, 26, 30, 35, 39, 40, 45, 50, 52}));
+}
+
+// The records of its history, in one file.
+TEST(Trainer, WritesEvents) {
+  const TempDir dir;
+  const Outcome r = run([&](TrainerOptions& o) { o.event_dir = dir.path() + "/runs"; });
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path() + "/runs"))
+    files.push_back(entry.path());
+  ASSERT_EQ(files.size(), 1u);
+  const std::string bytes = read_file(files[0]);
+  size_t at = 0;
+  for (const Record& record : r.history.records()) {
+    // tag, simple_value of the loss; then the same of the accuracy
+    for (const auto& [name, value] :
+         {std::pair{"/loss", record.loss}, {"/accuracy", record.accuracy}}) {
+      const std::string tag = record.split + name + "\x15";
+      at = bytes.find(tag, at);
+      ASSERT_NE(at, std::string::npos) << tag << " of step " << record.step;
+      float written = 0;
+      std::memcpy(&written, bytes.data() + at + tag.size(), sizeof written);
+      EXPECT_FLOAT_EQ(written, static_cast<float>(value)) << tag;
+    }
+  }
+  EXPECT_EQ(bytes.find("/loss", at), std::string::npos) << "more than the history has";
 }
 
 TEST(Trainer, TheSameRunTwiceGivesTheSameBits) {

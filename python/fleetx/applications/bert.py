@@ -16,37 +16,42 @@ from paddle._native import native, user_line
 class Bert(Parameters):
     """A BERT of any size in programs of its own, which become the default ones. All samples are padded to max_seq_len,
     which the program knows. `ragged`: batches are of samples of similar length and padded to the longest of them, so that
-    short ones cost what they are; pos_ids are fed, too.
+    short ones cost what they are; pos_ids are fed, too. `packed`: samples stand one after the other in batches of a fixed
+    number of tokens, so that nothing is padded, and the last layer computes only what the heads read; attention weights have
+    no dropout then.
 
-    inputs -- what is fed: src_ids, sent_ids, input_mask, mask_pos, mask_label, mask_weight, labels
+    inputs -- what is fed: src_ids, sent_ids, input_mask, mask_pos, mask_label, mask_weight, labels (packed: pos_ids, seq_len,
+        read_pos, read_len, seq_first and label_weight instead of input_mask)
     loss -- that of hidden words and of next sentences; target -- {"word_loss", "word_acc", "sentence_acc": variable}
-    hidden_states -- the output of the last layer; word_logits, sentence_logits -- of the heads
+    hidden_states -- the output of the last layer (packed: of the places that are read); word_logits, sentence_logits -- of the heads
     checkpoints -- outputs of the layers, for strategy.recompute_configs
     """
 
     def __init__(self, vocab_size: int = 30522, hidden: int = 768, layers: int = 12, heads: int = 12,
-                 max_seq_len: int = 128, dropout: float = 0.1, ragged: bool = False):
+                 max_seq_len: int = 128, dropout: float = 0.1, ragged: bool = False, packed: bool = False):
+        if ragged and packed:
+            raise native.InvalidArgumentError("a model is either ragged or packed")
         if hidden % heads:
             raise native.InvalidArgumentError(f"hidden is {hidden}; must be a multiple of heads, {heads}")
         paddle.enable_static()
-        self.vocab_size, self.max_seq_len, self.ragged = vocab_size, max_seq_len, ragged
+        self.vocab_size, self.max_seq_len, self.ragged, self.packed = vocab_size, max_seq_len, ragged, packed
         self._sizes = dict(hidden=hidden, layers=layers, heads=heads, positions=max(512, max_seq_len), dropout=dropout)
         self.tokenizer: Optional[WordPieceTokenizer] = None
         self._vocab: Optional[str] = None
         self.main_prog, self.startup_prog = static.Program(), static.Program()
         switch_main_program(self.main_prog)
         switch_startup_program(self.startup_prog)
-        length = None if ragged else max_seq_len
+        length, rows = None if ragged or packed else max_seq_len, 1 if packed else None
+        fed = {"src_ids": [rows, length], "sent_ids": [rows, length], "input_mask": [None, 1, 1, length], "mask_pos": [None],
+               "mask_label": [None, 1], "mask_weight": [None, 1], "labels": [None, 1]}
+        if ragged or packed:
+            fed["pos_ids"] = [rows, None]
+        if packed:
+            del fed["input_mask"]
+            fed |= {"seq_len": [None], "read_pos": [None], "read_len": [None], "seq_first": [None], "label_weight": [None, 1]}
+        floats = ("input_mask", "mask_weight", "label_weight")
         self.inputs: List[static.Variable] = [
-            static.data("src_ids", [None, length], "int64"),
-            static.data("sent_ids", [None, length], "int64"),
-            static.data("input_mask", [None, 1, 1, length], "float32"),
-            static.data("mask_pos", [None], "int64"),
-            static.data("mask_label", [None, 1], "int64"),
-            static.data("mask_weight", [None, 1], "float32"),
-            static.data("labels", [None, 1], "int64")]
-        if ragged:
-            self.inputs.append(static.data("pos_ids", [None, None], "int64"))
+            static.data(name, shape, "float32" if name in floats else "int64") for name, shape in fed.items()]
         file, line = user_line()
         net = native.bert_pretraining(self.main_prog.builder(), [v.name for v in self.inputs], vocabulary=vocab_size,
                                       hidden=hidden, layers=layers, heads=heads, intermediate=4 * hidden,
@@ -56,39 +61,55 @@ class Bert(Parameters):
         self.checkpoints: List[str] = list(net["checkpoints"])
         self.word_logits, self.sentence_logits = variable(net["word_logits"]), variable(net["sentence_logits"])
         self.hidden_states = variable(self.checkpoints[-1])
-        label, weight, follows = self.inputs[4:7]
+        label, weight, follows = map(variable, ("mask_label", "mask_weight", "labels"))
         found = paddle.cast(paddle.equal(paddle.reshape(paddle.argmax(self.word_logits, axis=-1), [-1, 1]),
                                          label), "float32")
         self.target: Dict[str, static.Variable] = {
             "word_loss": variable(net["word_loss"]),
             "word_acc": paddle.sum(found * weight) / paddle.sum(weight),
-            "sentence_acc": paddle.metric.accuracy(paddle.nn.functional.softmax(self.sentence_logits), follows)}
+            "sentence_acc": self._weighted_acc(follows, variable("label_weight")) if packed else
+            paddle.metric.accuracy(paddle.nn.functional.softmax(self.sentence_logits), follows)}
+
+    def _weighted_acc(self, label, weight):
+        right = paddle.equal(paddle.reshape(paddle.argmax(self.sentence_logits, axis=-1), [-1, 1]), label)
+        return paddle.sum(paddle.cast(right, "float32") * weight) / paddle.sum(weight)
+
+    # ---- what validation makes of it ----
+    def samples_of(self, feed) -> float:
+        """What a batch's means are over."""
+        return float(feed["label_weight"].sum()) if self.packed else len(feed["src_ids"])
 
     # ---- data ----
     def get_train_dataloader(self, local_path: Path, batch_size: int = 32, lowercase: bool = True, seed: int = 0,
                              short_rate: float = 0.0, bad_lines: str = "stop",
-                             long_sentences: str = "replace") -> BertLoader:
+                             long_sentences: str = "replace", tokens: Optional[int] = None,
+                             fill: bool = True) -> BertLoader:
         """Batches of `local_path`/train.txt, one sentence a line and an empty line between documents (or train.jsonl),
         by `local_path`/vocab.txt, which is learned from the text where it is not there. This worker's share.
-        fleetx.dataset.local_text() makes such a folder from what is on this machine."""
-        return self._load(local_path, "train", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, True)
+        fleetx.dataset.local_text() makes such a folder from what is on this machine.
+
+        tokens -- of a batch, instead of batch_size samples (of a packed model: instead of batch_size x max_seq_len tokens)
+        fill -- False: a sample has two sentences, whatever their lengths, instead of as many as fit"""
+        return self._load(local_path, "train", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill)
 
     def get_val_dataloader(self, local_path: Path, batch_size: int = 32, lowercase: bool = True, seed: int = 0,
                            short_rate: float = 0.0, bad_lines: str = "stop",
-                           long_sentences: str = "replace") -> BertLoader:
+                           long_sentences: str = "replace", tokens: Optional[int] = None,
+                           fill: bool = True) -> BertLoader:
         """The same of val.txt; all of it on every worker, in order."""
-        return self._load(local_path, "val", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, False)
+        return self._load(local_path, "val", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill)
 
-    def _load(self, folder, part, batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, train):
-        folder = os.fspath(folder)
+    def _load(self, folder, part, batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill):
+        folder, train = os.fspath(folder), part == "train"
         lines = os.path.join(folder, f"{part}.jsonl")
         use_lines = os.path.exists(lines)
         tokenizer = self._tokenizer(folder, lowercase, bad_lines)
         return _FedLoader([v.name for v in self.inputs], lines if use_lines else os.path.join(folder, f"{part}.txt"),
                           tokenizer, batch_size, self.max_seq_len, format="jsonl" if use_lines else "text",
-                          short_rate=short_rate, shuffle=train, drop_last=train, multiple=8 if self.ragged else self.max_seq_len, seed=seed,
-                          bad_lines=bad_lines, long_sentences=long_sentences, rank=None if train else 0,
-                          world=None if train else 1)
+                          tokens=tokens, short_rate=short_rate, shuffle=train, drop_last=train,
+                          multiple=8 if self.ragged else self.max_seq_len, seed=seed, bad_lines=bad_lines,
+                          long_sentences=long_sentences, rank=None if train else 0, world=None if train else 1,
+                          packed=self.packed, fill=fill)
 
     def _tokenizer(self, folder, lowercase, bad_lines):
         vocab, text = os.path.join(folder, "vocab.txt"), os.path.join(folder, "train.txt")
@@ -145,32 +166,32 @@ class BertBase(Bert):
     """12 layers of 768, 12 heads: 110 million parameters."""
 
     def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1,
-                 ragged: bool = False):
-        super().__init__(vocab_size, 768, 12, 12, max_seq_len, dropout, ragged)
+                 ragged: bool = False, packed: bool = False):
+        super().__init__(vocab_size, 768, 12, 12, max_seq_len, dropout, ragged, packed)
 
 
 class BertLarge(Bert):
     """24 layers of 1024, 16 heads: 340 million parameters."""
 
     def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1,
-                 ragged: bool = False):
-        super().__init__(vocab_size, 1024, 24, 16, max_seq_len, dropout, ragged)
+                 ragged: bool = False, packed: bool = False):
+        super().__init__(vocab_size, 1024, 24, 16, max_seq_len, dropout, ragged, packed)
 
 
 class BertHuge(Bert):
     """32 layers of 1280, 16 heads: 670 million parameters."""
 
     def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1,
-                 ragged: bool = False):
-        super().__init__(vocab_size, 1280, 32, 16, max_seq_len, dropout, ragged)
+                 ragged: bool = False, packed: bool = False):
+        super().__init__(vocab_size, 1280, 32, 16, max_seq_len, dropout, ragged, packed)
 
 
 class BertGiant(Bert):
     """60 layers of 6144, 96 heads: 27.4 billion parameters, 110 GB: for many workers that share them (strategy())."""
 
     def __init__(self, vocab_size: int = 30522, max_seq_len: int = 128, dropout: float = 0.1,
-                 ragged: bool = False):
-        super().__init__(vocab_size, 6144, 60, 96, max_seq_len, dropout, ragged)
+                 ragged: bool = False, packed: bool = False):
+        super().__init__(vocab_size, 6144, 60, 96, max_seq_len, dropout, ragged, packed)
 
 
 class _FedLoader(BertLoader):

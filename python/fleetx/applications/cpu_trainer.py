@@ -21,11 +21,13 @@ class CPUTrainer:
     fleet.init_server and run_server instead. Without servers it trains alone.
 
     calc_line -- does CPUDatasetTrainer count lines, or words
-    log_dir -- where worker 0 writes train/loss (where it is known in every step) and val/<target> for TensorBoard
+    log_dir -- where worker 0 writes train/loss (where it is known in every step) and val/<target> for TensorBoard; and every
+        histogram_every steps (of CPUTrainer) histograms of the parameters that it holds
     """
 
-    def __init__(self, calc_line: bool = True, log_dir: Union[str, os.PathLike, None] = None):
-        self._events = Events(log_dir, _job.worker()[0])
+    def __init__(self, calc_line: bool = True, log_dir: Union[str, os.PathLike, None] = None,
+                 histogram_every: int = 0):
+        self._events = Events(log_dir, _job.worker()[0], histogram_every)
         self.place = paddle.CPUPlace()
         self.exe = static.Executor(self.place)
         self.calc_line = calc_line
@@ -51,6 +53,7 @@ class CPUTrainer:
                     self.step += 1
                     self.history["train loss"].append((self.step, loss))
                     self._events.add("train/loss", self.step, loss)
+                    self._events.add_parameters(model.main_prog, self.step)
                     print_step(_job.worker()[0], step, start_step, loss, total, took)
                 self._end_pass(model, i, val_dataloader, save_path)
 

@@ -15,10 +15,11 @@ from paddle._native import native
 
 class MultiGPUTrainer:
     """One worker of a job; `fleetrun` starts several. The constructor runs the default startup program. With `log_dir`,
-    worker 0 writes train/loss, train/steps_per_second and val/<target> for TensorBoard there."""
+    worker 0 writes train/loss, train/steps_per_second and val/<target> for TensorBoard there, and every `histogram_every` steps
+    of fit() histograms of all parameters."""
 
-    def __init__(self, log_dir: Union[str, os.PathLike, None] = None):
-        self._events = Events(log_dir, _job.rank())
+    def __init__(self, log_dir: Union[str, os.PathLike, None] = None, histogram_every: int = 0):
+        self._events = Events(log_dir, _job.rank(), histogram_every)
         selected = native.env("FLAGS_selected_gpus") or "0"
         self.place = paddle.CUDAPlace(int(selected.split(",")[0]))
         self.exe = static.Executor(self.place)
@@ -44,6 +45,7 @@ class MultiGPUTrainer:
                 self.history["train loss"].append((self.step, loss))
                 self._events.add("train/loss", self.step, loss)
                 self._events.add("train/steps_per_second", self.step, 1 / took)
+                self._events.add_parameters(model.main_prog, self.step)
                 print_step(_job.rank(), step, start_step, loss, total, took)
 
     def val(self, model: Model, dataloader: Iterable, target_list: Optional[Sequence[str]] = None,

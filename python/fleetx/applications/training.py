@@ -2,6 +2,7 @@
 import os
 import time
 
+from paddle import static
 from paddle._native import native
 
 
@@ -23,14 +24,27 @@ def print_step(worker, step, start_step, loss, total, took):
 
 
 class Events:
-    """Scalars for TensorBoard, by worker 0; without a folder nothing is written."""
+    """Scalars for TensorBoard, by worker 0, and every `histogram_every` steps (0: never) the values of all parameters; without
+    a folder nothing is written."""
 
-    def __init__(self, log_dir, worker):
+    def __init__(self, log_dir, worker, histogram_every=0):
+        if histogram_every < 0 or (histogram_every and log_dir is None):
+            raise native.InvalidArgumentError(f"histogram_every is {histogram_every}; must not be negative, and needs a log_dir")
+        self._every = histogram_every
         self._file = native.EventFile(os.fspath(log_dir)) if log_dir is not None and worker == 0 else None
 
     def add(self, tag, step, value):
         if self._file is not None:
             self._file.scalar(tag, step, value)
+
+    def add_parameters(self, program, step):
+        if self._file is None or not self._every or step % self._every:
+            return
+        scope = static.global_scope()
+        for parameter in program.all_parameters():
+            held = scope.find_var(parameter.name)
+            if held is not None:  # tables may be on servers
+                self._file.histogram(f"parameters/{parameter.name}", step, held.get_tensor().numpy())
 
 
 def targets_of(model, target_list):

@@ -17,7 +17,9 @@ class Transformer(Parameters):
     """A Transformer in programs of its own, which become the default ones; `size` is "base", "big", or "small", for
     tasks of a minute. Arguments that are given replace those of the size.
 
-    inputs -- what is fed: src_word, src_pos, src_mask, trg_word, trg_pos, lbl_word, lbl_weight
+    packed -- pairs stand one after the other in batches of fixed numbers of tokens, so that nothing is padded
+    inputs -- what is fed: src_word, src_pos, src_mask, trg_word, trg_pos, lbl_word, lbl_weight (packed: src_len and trg_len
+        instead of src_mask)
     loss -- per word, with smoothed labels; target -- {"token_loss", "token_acc": variable}, per word; validation adds
         perplexity, e to the power of token_loss
     checkpoints -- outputs of the layers, for strategy.recompute_configs
@@ -31,12 +33,12 @@ class Transformer(Parameters):
     def __init__(self, size: str = "base", vocab_size: int = 32000, target_vocab_size: Optional[int] = None,
                  hidden: Optional[int] = None, layers: Optional[int] = None, heads: Optional[int] = None,
                  intermediate: Optional[int] = None, dropout: Optional[float] = None, label_smoothing: float = 0.1,
-                 max_length: int = 256):
+                 max_length: int = 256, packed: bool = False):
         if size not in self.SIZES:
             raise native.InvalidArgumentError(f"size is {size!r}; known: {', '.join(self.SIZES)}")
         given = dict(hidden=hidden, layers=layers, heads=heads, intermediate=intermediate)
         sizes = {key: self.SIZES[size][key] if value is None else value for key, value in given.items()}
-        self.max_length = max_length
+        self.max_length, self.packed = max_length, packed
         self.vocab_size, self.target_vocab_size = vocab_size, target_vocab_size or vocab_size
         self._options = dict(source_vocabulary=vocab_size, target_vocabulary=self.target_vocab_size,
                              shared_words=target_vocab_size is None, label_smoothing=label_smoothing,
@@ -48,19 +50,20 @@ class Transformer(Parameters):
         self.main_prog, self.startup_prog = static.Program(), static.Program()
         switch_main_program(self.main_prog)
         switch_startup_program(self.startup_prog)
+        rows = 1 if packed else None
+        fed = {"src_word": [rows, None], "src_pos": [rows, None], "src_mask": [None, 1, 1, None], "trg_word": [rows, None],
+               "trg_pos": [rows, None], "lbl_word": [rows, None, 1], "lbl_weight": [rows, None, 1]}
+        if packed:
+            del fed["src_mask"]
+            fed |= {"src_len": [None], "trg_len": [None]}
         self.inputs: List[static.Variable] = [
-            static.data("src_word", [None, None], "int64"),
-            static.data("src_pos", [None, None], "int64"),
-            static.data("src_mask", [None, 1, 1, None], "float32"),
-            static.data("trg_word", [None, None], "int64"),
-            static.data("trg_pos", [None, None], "int64"),
-            static.data("lbl_word", [None, None, 1], "int64"),
-            static.data("lbl_weight", [None, None, 1], "float32")]
+            static.data(name, shape, "float32" if name in ("src_mask", "lbl_weight") else "int64")
+            for name, shape in fed.items()]
         net = native.transformer(self.main_prog.builder(), [v.name for v in self.inputs], self._options, *user_line())
         variable = self.main_prog.global_block().var
         self.loss, self.logits = variable(net["loss"]), variable(net["logits"])
         self.checkpoints: List[str] = list(net["checkpoints"])
-        label, weight = self.inputs[5:]
+        label, weight = variable("lbl_word"), variable("lbl_weight")
         found = paddle.cast(paddle.equal(paddle.unsqueeze(paddle.argmax(self.logits, axis=-1), [2]), label), "float32")
         self.target: Dict[str, static.Variable] = {
             "token_loss": variable(net["token_loss"]),
@@ -108,7 +111,8 @@ class Transformer(Parameters):
         # Sorted in either phase, so that little is padded; validation has the same order every time.
         return TranslationLoader(source, target, tokenizer, into, tokens=tokens, batch_size=batch_size,
                                  max_length=self.max_length, shuffle=True, multiple=1, seed=seed, bad_lines=bad_lines,
-                                 long_lines=long_lines, rank=None if train else 0, world=None if train else 1)
+                                 long_lines=long_lines, rank=None if train else 0, world=None if train else 1,
+                                 packed=self.packed)
 
     def _load(self, folder, part, tokens, batch_size, merges, seed, bad_lines, long_lines):
         folder = os.fspath(folder)
@@ -178,9 +182,9 @@ class TransformerBig(Transformer):
     """6 + 6 layers of 1024, 16 heads: 176 million parameters besides the vocabulary's."""
 
     def __init__(self, vocab_size: int = 32000, target_vocab_size: Optional[int] = None, dropout: float = 0.3,
-                 label_smoothing: float = 0.1, max_length: int = 256):
+                 label_smoothing: float = 0.1, max_length: int = 256, packed: bool = False):
         super().__init__("big", vocab_size, target_vocab_size, dropout=dropout, label_smoothing=label_smoothing,
-                         max_length=max_length)
+                         max_length=max_length, packed=packed)
 
 
 def _pair_of(folder, part):

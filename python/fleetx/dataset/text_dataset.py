@@ -40,8 +40,8 @@ class TextLoader:
         return self._native.padding
 
 
-def _sizes(batch_size, tokens, shuffle, drop_last, multiple, seed, rank, world):
-    return dict(batch=0 if tokens else batch_size, tokens=tokens or 0, multiple=multiple, shuffle=shuffle,
+def _sizes(batch_size, tokens, shuffle, drop_last, multiple, seed, rank, world, packed):
+    return dict(packed=packed, batch=0 if tokens else batch_size, tokens=tokens or 0, multiple=multiple, shuffle=shuffle,
                 drop_last=drop_last, seed=seed, rank=_job.rank() if rank is None else rank,
                 world=_job.world() if world is None else world)
 
@@ -53,6 +53,10 @@ class BertLoader(TextLoader):
     files -- text with a sentence a line and an empty line between documents, or (format="jsonl") JSON lines with a
         document each in `field`
     batch_size -- samples; or tokens -- samples x padded length of a batch, at most
+    packed -- samples stand one after the other in batches of `tokens` tokens (or batch_size x max_length): next to nothing
+        is padded, and all batches have the same shapes. input_mask gives way to seq_len, read_pos, read_len, seq_first and
+        label_weight
+    fill -- False: a sample has two sentences, whatever their lengths
     bad_lines -- text that is not UTF-8, lines that are no JSON: "stop", "skip", "replace"
     long_sentences -- sentences that are longer than a sample: "stop", "skip", "replace" (cut)
     """
@@ -61,14 +65,17 @@ class BertLoader(TextLoader):
                  max_length: int = 128, tokens: Optional[int] = None, format: str = "text", field: str = "text",
                  mask_rate: float = 0.15, short_rate: float = 0.1, shuffle: bool = True, drop_last: bool = True,
                  multiple: int = 8, seed: int = 0, bad_lines: str = "stop", long_sentences: str = "replace",
-                 rank: Optional[int] = None, world: Optional[int] = None):
+                 rank: Optional[int] = None, world: Optional[int] = None, packed: bool = False, fill: bool = True):
+        if packed and not tokens:
+            tokens = batch_size * max_length
         files = [files] if isinstance(files, (str, os.PathLike)) else files
         self.corpus = native.TextCorpus(tokenizer._native, files=[os.fspath(file) for file in files], format=format,
                                         field=field, max_tokens=max_length - 3, bad_lines=bad_lines,
                                         long_sentences=long_sentences)
         self._native = native.BertBatches(self.corpus, tokenizer._native, max_length=max_length, mask_rate=mask_rate,
-                                          short_rate=short_rate, **_sizes(batch_size, tokens, shuffle, drop_last,
-                                                                          multiple, seed, rank, world))
+                                          short_rate=short_rate, fill=fill,
+                                          **_sizes(batch_size, tokens, shuffle, drop_last, multiple, seed, rank, world,
+                                                   packed))
 
 
 class TranslationLoader(TextLoader):
@@ -77,6 +84,8 @@ class TranslationLoader(TextLoader):
 
     source, target -- files whose lines belong together; without a target, lines of source, a tab and target
     tokens -- pairs x padded length of a batch, at most; or batch_size -- pairs
+    packed -- pairs stand one after the other; `tokens` is what a batch has of the language that has more of them. src_mask
+        gives way to src_len and trg_len
     bad_lines -- not UTF-8, or a side is empty; long_lines -- "stop", "skip", "replace" (cut)
     """
 
@@ -84,11 +93,11 @@ class TranslationLoader(TextLoader):
                  target_tokenizer: Optional[BPETokenizer] = None, tokens: int = 2048, batch_size: Optional[int] = None,
                  max_length: int = 256, shuffle: bool = True, drop_last: bool = False, multiple: int = 8, seed: int = 0,
                  bad_lines: str = "stop", long_lines: str = "skip", rank: Optional[int] = None,
-                 world: Optional[int] = None):
+                 world: Optional[int] = None, packed: bool = False):
         into = target_tokenizer or tokenizer
         self.pairs = native.TranslationPairs(tokenizer._native, into._native, source_file=os.fspath(source),
                                              target_file=os.fspath(target or ""), max_length=max_length,
                                              bad_lines=bad_lines, long_lines=long_lines)
         self._native = native.TranslationBatches(self.pairs, tokenizer._native, into._native,
                                                  **_sizes(batch_size, None if batch_size else tokens, shuffle, drop_last,
-                                                          multiple, seed, rank, world))
+                                                          multiple, seed, rank, world, packed))

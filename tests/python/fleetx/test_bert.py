@@ -114,3 +114,57 @@ def test_real_text_is_padded_by_less_than_5_percent(tmp_path):
         shapes.add(feed["src_ids"].shape)
     assert 1 - real / padded < 0.05 and len(shapes) > 1, (1 - real / padded, shapes)
     assert loader.padding < 0.05
+    packed = X.applications.Bert(vocab_size=2000, hidden=16, layers=1, heads=2, packed=True)
+    for fill in (True, False):
+        assert packed.get_train_dataloader(folder, batch_size=16, fill=fill).padding < 0.01
+
+
+def test_packed_batches_give_the_same(folder):
+    """Each sample of a pack as a row of a padded batch."""
+    model = tiny()
+    exe = static.Executor(paddle.CPUPlace())
+    exe.run(model.startup_prog)
+    packed = tiny(packed=True)
+    assert set(packed.parameter_list()) == set(model.parameter_list())
+    tiny().get_train_dataloader(folder)  # its vocabulary
+    feed = next(iter(packed.get_val_dataloader(folder, tokens=96, fill=False)))[0]
+    names = ["word_loss", "word_acc", "sentence_acc"]
+
+    def losses(net, feed):
+        program = net.main_prog.clone(for_test=True)
+        return exe.run(program, feed=feed, fetch_list=[net.loss, *(net.target[n] for n in names)])
+
+    count = int(feed["label_weight"].sum())
+    rows = {name: numpy.zeros([count, 32], "int64") for name in ("src_ids", "sent_ids")}
+    mask, at = numpy.full([count, 1, 1, 32], -1e9, "float32"), feed["read_pos"][feed["mask_pos"]]
+    places = at.copy()
+    for i in range(count):
+        begin, length = feed["read_pos"][feed["seq_first"][i]], feed["seq_len"][i]
+        for name in rows:
+            rows[name][i, :length] = feed[name][0, begin:begin + length]
+        mask[i, ..., :length] = 0
+        mine = (at >= begin) & (at < begin + length)
+        places[mine] = at[mine] - begin + 32 * i
+    hidden = {name: feed[name] for name in ("mask_label", "mask_weight")}
+    want = losses(model, {**rows, **hidden, "input_mask": mask, "mask_pos": places, "labels": feed["labels"][:count]})
+    assert count > 3 and feed["seq_len"].sum() < 96
+    for a, b in zip(want, losses(packed, feed)):
+        numpy.testing.assert_allclose(a, b, rtol=1e-4)
+
+
+def test_a_packed_model_learns_by_one_plan(folder):
+    paddle.seed(1)
+    model = tiny(packed=True)
+    loader = model.get_train_dataloader(folder, batch_size=8)  # 8 x 32 tokens
+    paddle.optimizer.Adam(learning_rate=1e-3).minimize(model.loss, model.startup_prog)
+    trainer = X.MultiGPUTrainer()
+    losses, shapes = [], set()
+    for _ in range(24):
+        for feed, in loader:
+            shapes.add(str({name: value.shape for name, value in feed.items()}))
+            losses.append(trainer.exe.run(model.main_prog, feed=feed, fetch_list=[model.target["word_loss"]])[0].item())
+    assert len(shapes) == 1
+    assert numpy.mean(losses[:3]) > 3.5 and numpy.mean(losses[-20:]) < 1.7
+    assert trainer.val(model, model.get_val_dataloader(folder))["word_acc"] > 0.3
+    with pytest.raises(native.InvalidArgumentError, match="either ragged or packed"):
+        tiny(packed=True, ragged=True)

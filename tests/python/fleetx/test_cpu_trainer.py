@@ -9,6 +9,7 @@ import pytest
 
 import fleetx as X
 import paddle
+from event_files import scalars
 from paddle._native import native
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -33,7 +34,7 @@ if fleet.is_server():
 else:
     options = {"val_dataloader": model.load_criteo_from_file("data/part-0"), "save_path": "saved"} if sys.argv[3:] else {}
     loader = model.load_criteo_from_file("data", batch_size=10)
-    getattr(X, kind)().fit(model, loader, epoch=2, **options)
+    getattr(X, kind)(log_dir="runs").fit(model, loader, epoch=2, **options)
 '''
 NUMBER = r"\d+\.\d{6}"
 STEP = rf"worker_index: %d, step(\d+), train_loss: {NUMBER}, total time cost = {NUMBER}, step per second: {NUMBER}, " \
@@ -128,3 +129,15 @@ def test_words_and_lines_are_counted(tmp_path, capsys):
     trainer, names = X.CPUDatasetTrainer(calc_line=False), [str(tmp_path / "a"), str(tmp_path / "b")]
     assert trainer.get_total_words(names) == 6 and trainer.get_total_lines(names) == 3
     assert f"file: {names[0]} has 5 words\nfile: {names[1]} has 1 words\nTotal words: 6\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind, workers", [("CPUTrainer", 0), ("CPUTrainer", 2), ("CPUDatasetTrainer", 0)])
+def test_scalars_for_tensorboard(tmp_path, kind, workers):
+    """One file, by worker 0."""
+    logs = run(tmp_path, workers, kind, "async", "val")
+    found = scalars(tmp_path / "runs")
+    losses = [step for tag, step, _ in found if tag == "train/loss"]
+    assert losses == [*range(1, len(losses) + 1)] and bool(losses) == (kind == "CPUTrainer")
+    said = [float(auc) for auc in re.findall(VALIDATION % 0, logs[0])]
+    assert [value for tag, _, value in found if tag == "val/auc"] == [pytest.approx(auc, abs=1e-5) for auc in said]
+    assert len(said) == 2 and sum(tag == "val/loss" for tag, _, _ in found) == 2

@@ -1,10 +1,10 @@
 import re
-import struct
 
 import pytest
 
 import fleetx as X
 import paddle
+from event_files import scalars
 from paddle._native import native
 
 LINE = re.compile(r"worker_index: (\d+), step(\d+), train_loss: (\d+\.\d{6}), total time cost = (\d+\.\d{6}), "
@@ -87,25 +87,6 @@ def test_means_of_stretches():
     assert _means([], 100) == []
 
 
-def scalars(folder):
-    """[(tag, step, value)] of the only events file in a folder: what TensorBoard reads."""
-    path, = folder.glob("events.out.tfevents.*")
-    data, found = path.read_bytes(), []
-    while data:
-        length, = struct.unpack("<Q", data[:8])
-        event, data = data[12:12 + length], data[16 + length:]
-        if event[9:10] != b"\x10":  # the first one tells the version
-            continue
-        step, at = 0, 10
-        for shift in range(0, 63, 7):
-            step, at = step | (event[at] & 127) << shift, at + 1
-            if event[at - 1] < 128:
-                break
-        value = event[at + 4:]  # summary, then value, whose lengths are below 128
-        found.append((value[2:2 + value[1]].decode(), step, struct.unpack("<f", value[-4:])[0]))
-    return found
-
-
 def test_scalars_for_tensorboard(flowers, tmp_path):
     model = X.applications.Resnet50(class_dim=4, image_shape=(3, 32, 32), width=8)
     paddle.optimizer.SGD(learning_rate=0.01).minimize(model.loss, model.startup_prog)
@@ -117,3 +98,16 @@ def test_scalars_for_tensorboard(flowers, tmp_path):
     assert losses == [(step, pytest.approx(value)) for step, value in trainer.history["train loss"]] and len(losses) == 3
     assert ("val/acc1", 3, pytest.approx(result["acc1"])) in found
     assert sum(tag == "train/steps_per_second" for tag, _, _ in found) == 3
+    assert b"parameters/" not in next((tmp_path / "runs").iterdir()).read_bytes(), "not asked for"
+
+
+def test_histograms_for_tensorboard_on_request(flowers, tmp_path):
+    model = X.applications.Resnet50(class_dim=4, image_shape=(3, 32, 32), width=8)
+    paddle.optimizer.SGD(learning_rate=0.01).minimize(model.loss, model.startup_prog)
+    trainer = X.MultiGPUTrainer(log_dir=tmp_path / "runs", histogram_every=2)
+    trainer.fit(model, model.get_train_dataloader(str(flowers), batch_size=16))  # 3 steps
+    data = next((tmp_path / "runs").iterdir()).read_bytes()
+    for name in model.parameter_list():
+        assert data.count(f"parameters/{name}*".encode()) == 1, name  # "*" begins the histogram
+    with pytest.raises(native.InvalidArgumentError, match="histogram_every is 5; must not be negative, and needs a log_dir"):
+        X.MultiGPUTrainer(histogram_every=5)

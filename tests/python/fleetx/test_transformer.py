@@ -114,3 +114,34 @@ def test_names_of_this_machine(tmp_path, capsys):
     assert len(pairs) > 1000 and all(len(pair) == 2 for pair in pairs)
     with pytest.raises(native.InvalidArgumentError, match="0 names in 'xx'"):
         X.dataset.local_names("xx", str(tmp_path / "none"))
+
+
+def test_packs_give_the_same_and_learn(folder):
+    paddle.seed(1)
+    model = tiny(packed=True)
+    loader = model.get_train_dataloader(folder, tokens=512, merges=1)
+    assert loader.padding < 0.03
+    paddle.optimizer.Adam(learning_rate=4e-3).minimize(model.loss, model.startup_prog)
+    trainer = X.MultiGPUTrainer()
+    for _ in range(8):
+        for feed in loader:
+            trainer.exe.run(model.main_prog, feed=feed, fetch_list=[])
+    packed = trainer.val(model, model.get_val_dataloader(folder))
+    assert packed["perplexity"] < 1.3 and model.bleu(folder, unit="char") > 90
+    padded = tiny()
+    loader = padded.load_translation_from_file(folder / "val.tsv", None, model.tokenizer, phase="val")
+    for name, value in trainer.val(padded, loader).items():
+        assert packed[name] == pytest.approx(value, rel=1e-4)
+
+
+def test_messages_of_this_machine(tmp_path, capsys):
+    try:
+        folder = X.dataset.local_messages("de", str(tmp_path / "messages"))
+    except native.InvalidArgumentError as e:
+        assert "install programs with translations" in str(e)
+        pytest.skip("no translated programs are installed: no messages to look at")
+    assert "messages: " in capsys.readouterr().out
+    pairs = [line.split("\t") for line in open(os.path.join(folder, "train.tsv"), encoding="utf-8").read().splitlines()]
+    assert len(pairs) > 1000 and all(len(pair) == 2 and all(pair) for pair in pairs)
+    with pytest.raises(native.InvalidArgumentError, match="0 messages in 'xx'"):
+        X.dataset.local_messages("xx", str(tmp_path / "none"))

@@ -1,0 +1,106 @@
+"""Labels of texts by BERT: loaders, that it learns, and what it takes over from pre-training."""
+import numpy
+import pytest
+
+import fleetx as X
+import paddle
+from paddle import static
+from paddle._native import native
+
+WORDS = {"fruit": "apple pear plum cherry".split(), "tool": "hammer saw drill pliers".split(), "cloth": "shirt coat hat sock".split()}
+SIZES = dict(vocab_size=60, hidden=32, layers=2, heads=4, max_seq_len=16, dropout=0.0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Texts of words of one kind among words of none, and text for pre-training."""
+    chance = numpy.random.default_rng(1)
+    fill = "the of and a in".split()
+    lines, sentences = [], []
+    for i in range(240):
+        label = [*WORDS][i % 3]
+        words = [*chance.choice(fill, chance.integers(1, 6)), chance.choice(WORDS[label]), *chance.choice(fill, 2)]
+        lines.append(f"{label}\t{' '.join(words)}")
+        sentences += [" ".join(words), ""] if i % 8 == 7 else [" ".join(words)]
+    (tmp_path / "train.tsv").write_text("\n".join(lines[:180]) + "\n")
+    (tmp_path / "val.tsv").write_text("\n".join(lines[180:]) + "\n")
+    (tmp_path / "train.txt").write_text("\n".join(sentences))
+    (tmp_path / "val.txt").write_text("\n".join(sentences))
+    X.applications.Bert(**SIZES, packed=True).get_train_dataloader(tmp_path, tokens=128)  # vocab.txt
+    return tmp_path
+
+
+def classifier(folder):
+    return X.applications.BertClassifier(X.applications.BertClassifier.labels_of(folder), **SIZES)
+
+
+def test_it_learns(folder, tmp_path):
+    paddle.seed(1)
+    model = classifier(folder)
+    assert model.labels == ["cloth", "fruit", "tool"]
+    loader = model.get_train_dataloader(folder, tokens=256)
+    shapes = {str({name: value.shape for name, value in feed.items()}) for feed, in loader}
+    assert len(shapes) == 1 and loader.samples == 180
+    paddle.optimizer.Adam(learning_rate=3e-3).minimize(model.loss, model.startup_prog)
+    trainer = X.MultiGPUTrainer()
+    for _ in range(30):
+        for feed in loader:
+            trainer.exe.run(model.main_prog, feed=feed, fetch_list=[])
+    assert trainer.val(model, model.get_val_dataloader(folder, tokens=256))["acc"] > 0.95
+    model.save_params(tmp_path / "model.safetensors")
+    with static.scope_guard(static.Scope()):
+        again = classifier(folder)
+        trainer = X.MultiGPUTrainer()
+        again.load_params(tmp_path / "model.safetensors")
+        assert trainer.val(again, again.get_val_dataloader(folder, tokens=256))["acc"] > 0.95
+
+
+def test_what_pre_training_learned_is_taken_over(folder, tmp_path):
+    bert = X.applications.Bert(**SIZES)
+    exe = static.Executor(paddle.CPUPlace())
+    exe.run(bert.startup_prog)
+    bert.save_params(tmp_path / "bert.safetensors")
+    held = static.global_scope().find_var("encoder_0_ffn_0.w_0").get_tensor().numpy().copy()
+    with static.scope_guard(static.Scope()):
+        model = classifier(folder)
+        exe.run(model.startup_prog)
+        label = static.global_scope().find_var("label_output.w_0").get_tensor().numpy().copy()
+        model.load_pretrained(tmp_path / "bert.safetensors")
+        assert (static.global_scope().find_var("encoder_0_ffn_0.w_0").get_tensor().numpy() == held).all()
+        assert (static.global_scope().find_var("label_output.w_0").get_tensor().numpy() == label).all()
+        other = X.applications.BertClassifier(["a", "b"], **{**SIZES, "layers": 3})
+        exe.run(other.startup_prog)
+        with pytest.raises(native.InvalidArgumentError, match="bert.safetensors: has no 'encoder_2_"):
+            other.load_pretrained(tmp_path / "bert.safetensors")
+
+
+def test_bad_input_is_named(folder):
+    model = classifier(folder)
+    (folder / "val.tsv").write_text("fruit\tan apple\nship\ta boat\n")
+    with pytest.raises(native.InvalidArgumentError, match="val.tsv:2: the label 'ship' is not one of the model's 3: cloth, fruit, tool"):
+        model.get_val_dataloader(folder)
+    (folder / "val.tsv").write_text("fruit\tan apple\nno tab\n")
+    with pytest.raises(native.CorruptFileError, match="val.tsv:2: expected a label, a tab, and a text"):
+        model.get_val_dataloader(folder)
+    (folder / "val.tsv").write_text("")
+    with pytest.raises(native.CorruptFileError, match="val.tsv: no lines"):
+        model.get_val_dataloader(folder)
+    with pytest.raises(native.InvalidArgumentError, match="tokens is 8; must be at least max_length, 16"):
+        model.get_train_dataloader(folder, tokens=8)
+    with pytest.raises(native.InvalidArgumentError, match="labels has 1 names; there is nothing to tell apart"):
+        X.applications.BertClassifier(["one"], **SIZES)
+
+
+def test_programs_of_this_machine(tmp_path, capsys):
+    try:
+        folder = X.dataset.local_programs(str(tmp_path / "programs"), programs=4, train=20, val=10)
+    except native.InvalidArgumentError as e:
+        assert "install programs with translations" in str(e)
+        pytest.skip("few translated programs are installed: no messages to look at")
+    assert "programs: 80 messages of 4 programs for training" in capsys.readouterr().out
+    labels = X.applications.BertClassifier.labels_of(folder)
+    texts = {part: {line.split("\t")[1] for line in (tmp_path / "programs" / f"{part}.tsv").read_text().splitlines()}
+             for part in ("train", "val")}
+    assert len(labels) == 4 and len(texts["val"]) == 40 and not texts["train"] & texts["val"]
+    others = set((tmp_path / "programs" / "train.txt").read_text().splitlines())
+    assert len(others) > 1000 and not others & texts["val"]
