@@ -34,9 +34,12 @@ TEST(Packs, HaveEverySampleOnceAndRoomForAll) {
 
 TEST(Packs, AreFull) {
   const Demands d = demands(1000);
-  EXPECT_LT(padding_share(d, packs(d, {}, 0).size()), 0.03);
-  // In the order of the samples, with a look at no other, much is left over.
-  EXPECT_GT(padding_share(d, packs(d, {.shuffle = false, .window = 1}, 0).size()), 0.04);
+  const auto padding = [&](const PackOptions& o) {
+    return padding_share(d, packs(d, o, 0).size());
+  };
+  EXPECT_LT(padding({}), 0.06);  // the two sides differ
+  // With a look at no other sample, more is left over.
+  EXPECT_GT(padding({.window = 1}), 1.5 * padding({}));
 }
 
 TEST(Packs, KeepTheOrderWhereAllFits) {
