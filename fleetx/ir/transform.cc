@@ -154,9 +154,12 @@ Program repeat(const Program& program, const Step& step, int64_t times) {
   }
   for (size_t i = 0; i < collected.size(); ++i) {
     const auto op = rw.last_writer(step.collected[i].first);
-    check_arg(op != rw.end() && op->type() == "concat", "'", step.collected[i].first,
-              "' is no result of a concat");
-    rw.set_inputs(op, "xs", collected[i]);
+    check_arg(op != rw.end() && (op->type() == "concat" || op->type() == "assign"), "'",
+              step.collected[i].first, "' is no result of a concat or assign");
+    if (op->type() == "concat")
+      rw.set_inputs(op, "xs", collected[i]);
+    else
+      rw.set_inputs(op, "x", {collected[i].back()});
   }
   return out;
 }

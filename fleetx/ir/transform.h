@@ -22,7 +22,8 @@ struct Step {
   Names ops;  // each by one of its outputs
   // (variable that an op of the step reads, the one that takes its place in the next step)
   std::vector<std::pair<std::string, std::string>> carried;
-  // (result of a concat behind the step that reads only the second one, that one): of all steps
+  // (result of an op behind the step, the variable of the step that it reads): a concat is given
+  // those of all steps, an assign that of the last one
   std::vector<std::pair<std::string, std::string>> collected;
 };
 

@@ -411,8 +411,7 @@ class Executor:
         if program.loose_inputs:
             feed = _in_declared_shape(program, feed)
         if program.family:
-            times = program.family.steps(program, lambda ir, fed, names: self._exe.run(ir, scope.native, fed, names), feed)
-            return self.run(program.family.member(program, times), feed, fetch, scope=scope, return_numpy=return_numpy)
+            return self._run_of_family(program, feed, fetch, scope, return_numpy)
         if program.lr_schedules:
             self._set_learning_rates(program, scope)
         ir, feed = _fed_where_it_is_computed(program, feed, scope)
@@ -422,6 +421,15 @@ class Executor:
         if not return_numpy:
             return [LoDTensor(r) for r in results]
         return [r.view(_OneNumber) if r.size == 1 else r for r in results]
+
+    def _run_of_family(self, program, feed, fetch, scope, return_numpy):
+        """The program that has the steps that this batch needs."""
+        family, asked = program.family, program.family.questions()
+        times = family.steps(program, lambda ir, fed, names: self._exe.run(ir, scope.native, fed, names), feed)
+        while times is not None:
+            values = self.run(family.member(program, times), feed, fetch + asked, scope=scope, return_numpy=return_numpy)
+            times = family.more(times, [numpy.asarray(v) for v in values[len(fetch):]])
+        return values[:len(fetch)]
 
     def _run_with_lengths(self, program, ir, scope, feed, fetch, return_numpy):
         """Rows of sequences with their lengths, and without rows of no sequence behind them."""

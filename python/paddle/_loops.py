@@ -17,7 +17,15 @@ class Loop:
         self.steps, self.ops, self.carried, self.collected = steps, ops, carried, collected
         self.rounded = rounded  # do further steps change nothing? Then programs serve for eight numbers of steps
 
+        self.done, self.most = None, None
+
+    def ends_at(self, done, most):
+        """A loop whose number of steps is found by trying: it is enough when `done` is 1."""
+        self.done, self.most = done, most
+
     def times(self, steps):
+        if self.done is not None:
+            return min(16, self.most)
         steps = max(1, int(steps))
         return -(-steps // 8) * 8 if self.rounded and steps > 8 else steps
 
@@ -41,6 +49,17 @@ class Family:
         needed = {name: value for name, value in feed.items() if counter.has(name)}
         values = run(counter, needed, [loop.steps for loop in self.loops])
         return tuple(loop.times(value.item()) for loop, value in zip(self.loops, values))
+
+    def more(self, times, done):
+        """Numbers of steps to try next, where the values `done` of the loops that are tried say that more are needed;
+        None: it was enough."""
+        done = iter(done)
+        new = tuple(min(2 * n, loop.most) if loop.done is not None and not next(done).item() else n
+                    for loop, n in zip(self.loops, times))
+        return new if new != times else None
+
+    def questions(self):
+        return [loop.done for loop in self.loops if loop.done is not None]
 
     def member(self, program, times):
         key = program.ir.version, times

@@ -98,12 +98,12 @@ ORIGINAL = {
         shufflenet_v2_x1_0 shufflenet_v2_x1_5 shufflenet_v2_x2_0 squeezenet1_0 squeezenet1_1 to_grayscale to_tensor
         transforms vflip vgg11 vgg13 vgg16 vgg19 wide_resnet101_2 wide_resnet50_2""".split(),
     "paddle.fluid.layers": """
-        Assert BasicDecoder BeamSearchDecoder Categorical DecodeHelper Decoder GreedyEmbeddingHelper
+        Assert BasicDecoder Categorical DecodeHelper Decoder GreedyEmbeddingHelper
         MultivariateNormalDiag Normal SampleEmbeddingHelper TrainingHelper Uniform adaptive_pool3d
         affine_grid anchor_generator array_length array_read array_write bipartite_match box_clip box_coder
         box_decoder_and_assign collect_fpn_proposals conv3d_transpose create_array ctc_greedy_decoder
         deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
-        dynamic_decode dynamic_lstmp edit_distance filter_by_instag gather_tree 
+        dynamic_lstmp edit_distance filter_by_instag gather_tree 
         generate_mask_labels generate_proposal_labels generate_proposals get_tensor_from_selected_rows
         grid_sampler hash im2sequence inplace_abn iou_similarity load locality_aware_nms
         lod_rank_table matrix_nms max_sequence_len merge_selected_rows multi_box_head polygon_box_transform

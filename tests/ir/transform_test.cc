@@ -13,15 +13,18 @@ namespace {
 // h = 0; a step: h' = h + w * x, of which all are collected behind it.
 struct Sum {
   ir::Program main, startup;
-  ir::Step step = {.ops = {"product", "next"}, .carried = {{"h", "next"}}, .collected = {{"all", "next"}}};
+  ir::Step step = {.ops = {"product", "next"},
+                   .carried = {{"h", "next"}},
+                   .collected = {{"all", "next"}, {"last", "next"}}};
 
   Sum() {
     ir::Builder b(main, startup);
     const ir::Var x = b.data("x", f32, {-1, 3}), w = b.data("w", f32, {-1, 3});
     const ir::Var h = b.op("fill_like", {{"x", x}}, {{"value", 0.0}}, {{"out", "h"}});
-    const ir::Var product = b.op("multiply", {{"x", x}, {"y", w}}, {}, {{"out", "product"}});
-    const ir::Var next = b.op("add", {{"x", h}, {"y", product}}, {}, {{"out", "next"}});
+    const ir::Var product = b.op("elementwise_mul", {{"x", x}, {"y", w}}, {}, {{"out", "product"}});
+    const ir::Var next = b.op("elementwise_add", {{"x", h}, {"y", product}}, {}, {{"out", "next"}});
     const ir::Var all = b.op("concat", {{"xs", {next}}}, {{"axis", 0}}, {{"out", "all"}});
+    b.op("assign", {{"x", next}}, {}, {{"out", "last"}});
     b.op("mean", {{"x", all}}, {}, {{"out", "loss"}});
   }
 };
@@ -35,15 +38,20 @@ TEST(Repeat, StepsFollowEachOther) {
   const Sum sum;
   const ir::Program three = ir::repeat(sum.main, sum.step, 3);
   ir::verify(three);
-  EXPECT_EQ(count(three, "add"), 3);
-  EXPECT_EQ(count(three, "multiply"), 3);
+  EXPECT_EQ(count(three, "elementwise_add"), 3);
+  EXPECT_EQ(count(three, "elementwise_mul"), 3);
   EXPECT_EQ(count(three, "fill_like"), 1);
   std::vector<const ir::Op*> adds;
   for (const ir::Op& op : three.ops()) {
-    if (op.type() == "add") adds.push_back(&op);
+    if (op.type() == "elementwise_add") adds.push_back(&op);
     if (op.type() == "concat") {
       ASSERT_EQ(op.in("xs").size(), 3u);
       for (size_t i = 0; i < 3; ++i) EXPECT_EQ(op.in("xs")[i], adds[i]->out("out").front());
+    }
+  }
+  for (const ir::Op& op : three.ops()) {
+    if (op.type() == "assign") {
+      EXPECT_EQ(op.in("x"), adds[2]->out("out"));
     }
   }
   EXPECT_EQ(adds[0]->in("x").front(), "h");

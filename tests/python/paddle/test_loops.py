@@ -195,3 +195,47 @@ def test_what_cannot_be_done_is_named(tmp_path):
         rnn = L.DynamicRNN()
         with rnn.block():
             rnn.step_input(static.data("y", [None, 2], "float32"))
+
+
+def beams_of(table, weights, start, end, width, most):
+    """Beam search over a table of words that follow each other, with a state that counts steps."""
+    beams, scores = [[start]], [0.0]
+    for step in range(most):
+        found = []
+        for beam, score in zip(beams, scores):
+            if beam[-1] == end and len(beam) > 1:
+                found.append((score, beam + [end]))
+                continue
+            logits = table[beam[-1]] + weights * step
+            shares = logits - np.log(np.exp(logits).sum())
+            found += [(score + s, beam + [w]) for w, s in enumerate(shares)]
+        found.sort(key=lambda each: -each[0])
+        scores, beams = zip(*found[:width])
+    return [beam[1:] for beam in beams]
+
+
+def test_beams():
+    class Table(L.RNNCell):
+        def call(self, inputs, states):
+            word, count = inputs, states
+            return L.elementwise_add(word, L.elementwise_mul(L.expand(count, [1, 7]), grow)), L.scale(count, 1.0, 1.0)
+    values, growth = RANDOM.randn(7, 7).astype("float32"), np.zeros(7, "float32")
+    growth[6] = 0.08  # the end becomes more likely with every step
+    values[:, 6] -= 3
+    count = static.data("count", [None, 1], "float32")
+    grow = paddle.assign(growth)
+    table = fluid.ParamAttr("table", initializer=fluid.initializer.NumpyArrayInitializer(values))
+    decoder = L.BeamSearchDecoder(Table(), 0, 6, 3, lambda ids: fluid.embedding(ids, [7, 7], param_attr=table))
+    words, state, lengths = L.dynamic_decode(decoder, count, max_step_num=40, return_length=True)
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    got, counted = exe.run(feed={"count": np.zeros((2, 1), "float32")}, fetch_list=[words, lengths])
+    assert got.shape == (2, 40, 3)
+    wanted = beams_of(values, growth, 0, 6, 3, 40)
+    for row in got:
+        assert row.T.tolist() == wanted
+    assert counted[0].tolist() == [sum(w != 6 for w in beam) for beam in wanted]
+    tried = sorted(times[0] for _, times in static.default_main_program().family._made)
+    assert tried[0] == 16 and tried[-1] <= 40  # twice as many until all have ended
+    with pytest.raises(NotImplementedError, match="give max_step_num"):
+        L.dynamic_decode(decoder, count)

@@ -12,7 +12,7 @@ import paddle.fluid as fluid
 @pytest.mark.parametrize("path, words", [
     ("paddle.nn.Conv3D", "Conv2D"), ("paddle.static.nn.while_loop", "paddle.where"),
     ("paddle.fluid.layers.While", "where"), ("paddle.fluid.dygraph.to_variable", "static"), ("paddle.jit", "enable_static"),
-    ("paddle.fluid.layers.DynamicRNN", "dynamic_lstm"), ("paddle.fluid.contrib.memory_usage", "plan"),
+    ("paddle.fluid.layers.beam_search", "loop over steps and beams"), ("paddle.fluid.contrib.memory_usage", "plan"),
     ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.cholesky", "FleetX"),
     ("paddle.distributed.spawn", "fleetrun"),
     ("paddle.dataset.mq2007", "DataLoader"), ("paddle.nn.functional.ctc_loss", "cross_entropy")])

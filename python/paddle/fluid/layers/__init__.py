@@ -43,13 +43,12 @@ def cumsum(x, axis=None, exclusive=None, reverse=None):
 
 
 _NO_FLOW = "cond and where, or a Python loop that builds the ops; programs have no loops inside"
-_BEAMS = "the encoder in the program, and the loop over steps and beams in Python; programs have no loops inside"
+_BEAMS = "dynamic_decode of a BeamSearchDecoder, or the loop over steps and beams in Python; programs have no loops inside"
 _REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "while_loop", "array_write", "array_read", "array_length",
                                         "create_array")}
 _REFUSED["lod_append"] = "lod_reset"
 _REFUSED["dynamic_lstmp"] = "dynamic_lstm, and an fc behind it"
-_REFUSED.update({name: _BEAMS for name in ("beam_search", "beam_search_decode", "BeamSearchDecoder", "dynamic_decode",
-                                           "BasicDecoder", "gather_tree")})
+_REFUSED.update({name: _BEAMS for name in ("beam_search", "beam_search_decode", "BasicDecoder", "gather_tree")})
 _REFUSED.update({"conv3d": "conv2d", "pool3d": "pool2d", "warpctc": "cross_entropy", "unique": "nothing",
                  "center_loss": "nothing",
                  "spectral_norm": "nothing", "continuous_value_model": "nothing",
@@ -63,6 +62,7 @@ from paddle.fluid.layers.recurrent import *  # noqa: E402,F401,F403
 from paddle.fluid.layers.sampled import *  # noqa: E402,F401,F403
 from paddle.fluid.layers.static_rnn import DynamicRNN, StaticRNN  # noqa: E402,F401
 from paddle.fluid.layers import control_flow, io  # noqa: E402,F401
+from paddle.fluid.layers.decoding import BeamSearchDecoder, dynamic_decode  # noqa: E402,F401
 from paddle.fluid.layers.cells import GRUCell, LSTMCell, RNNCell, rnn  # noqa: E402,F401
 from paddle.fluid.layers.io import create_py_reader_by_data, double_buffer, py_reader, read_file  # noqa: E402,F401
 from paddle.fluid.layers.control_flow import Switch, case, cond, switch_case  # noqa: E402,F401

@@ -11,6 +11,7 @@ from paddle.fluid.layers import collective as collective
 from paddle.fluid.layers import compare as compare
 from paddle.fluid.layers import composed as composed
 from paddle.fluid.layers import control_flow as control_flow
+from paddle.fluid.layers import decoding as decoding
 from paddle.fluid.layers import device as device
 from paddle.fluid.layers import io as io
 from paddle.fluid.layers import labels as labels
@@ -53,6 +54,8 @@ from paddle.fluid.layers.control_flow import Switch as Switch
 from paddle.fluid.layers.control_flow import case as case
 from paddle.fluid.layers.control_flow import cond as cond
 from paddle.fluid.layers.control_flow import switch_case as switch_case
+from paddle.fluid.layers.decoding import BeamSearchDecoder as BeamSearchDecoder
+from paddle.fluid.layers.decoding import dynamic_decode as dynamic_decode
 from paddle.fluid.layers.io import create_py_reader_by_data as create_py_reader_by_data
 from paddle.fluid.layers.io import double_buffer as double_buffer
 from paddle.fluid.layers.io import py_reader as py_reader

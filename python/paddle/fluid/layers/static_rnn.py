@@ -170,6 +170,8 @@ class StaticRNN:
     # ---- any number of steps ----
     def _looped(self):
         """Notes the loop at the program; the outputs of all steps."""
+        if not self._whole:
+            return []  # loop_until() tells of them
         rows = [self._rows(v) for v in self._outputs]
         self._note([(all_rows.name, v.name) for all_rows, v in zip(rows, self._outputs)], False)
         batch = T.shape(next(iter(self._whole.values())))[1]
@@ -179,6 +181,16 @@ class StaticRNN:
     def _rows(output):
         """The rows of this step's output, then those of the next one's: in the program with one step there is only one."""
         return _graph.call("concat", {"xs": [output]}, {"axis": 0})
+
+    def loop_until(self, most):
+        """For a loop without inputs: what its outputs are in the last step."""
+        self._most = most
+        return [T.assign(v) for v in self._outputs]
+
+    def note_until(self, done, lasts):
+        """The loop ends when the variable `done` is 1 in the last step, or after `most` steps."""
+        self._note([(last.name, v.name) for last, v in zip(lasts, self._outputs)], False)
+        self._program.family.loops[-1].ends_at(done.name, self._most)
 
     def _note(self, collected, rounded):
         ops = self._program.ir.ops()
