@@ -35,20 +35,25 @@ class Family:
 
     def __init__(self):
         self.loops = []
-        self._made = {}
-        self._counter = None  # version of the program and the part of it that computes numbers of steps
+        self._version = None
+        self._made, self._counters = {}, {}  # by numbers of steps: of all loops; of those before the one that is counted
 
     def __bool__(self):
         return bool(self.loops)
 
     def steps(self, program, run, feed):
-        """How often each loop's step is done for what is fed. `run(ir, feed, names)` gives values."""
-        if self._counter is None or self._counter[0] != program.ir.version:
-            self._counter = program.ir.version, program.ir.prune([loop.steps for loop in self.loops])
-        counter = self._counter[1]
-        needed = {name: value for name, value in feed.items() if counter.has(name)}
-        values = run(counter, needed, [loop.steps for loop in self.loops])
-        return tuple(loop.times(value.item()) for loop, value in zip(self.loops, values))
+        """How often each loop's step is done for what is fed. `run(ir, feed, names)` gives values. A loop may go over what
+        one before it gave: that one has its steps when this one's are counted."""
+        if self._version != program.ir.version:
+            self._version, self._made, self._counters = program.ir.version, {}, {}
+        times = ()
+        for loop in self.loops:
+            if times not in self._counters:
+                self._counters[times] = self._repeated(program, times).prune([loop.steps])
+            counter = self._counters[times]
+            needed = {name: value for name, value in feed.items() if counter.has(name)}
+            times += (loop.times(run(counter, needed, [loop.steps])[0].item()),)
+        return times
 
     def more(self, times, done):
         """Numbers of steps to try next, where the values `done` of the loops that are tried say that more are needed;
@@ -62,13 +67,12 @@ class Family:
         return [loop.done for loop in self.loops if loop.done is not None]
 
     def member(self, program, times):
-        key = program.ir.version, times
-        if key not in self._made:
-            self._made = {k: v for k, v in self._made.items() if k[0] == program.ir.version}
-            self._made[key] = self._make(program, times)
-        return self._made[key]
+        if times not in self._made:
+            self._made[times] = self._make(program, times)
+        return self._made[times]
 
-    def _make(self, program, times):
+    def _repeated(self, program, times):
+        """The forward part, the first loops of it with so many steps."""
         told = program.trained_by
         if told is not None and program.ir.op_count() != told["ops"]:
             raise native.UnsupportedError("ops were added to a program with a loop after minimize(); add them before")
@@ -80,6 +84,10 @@ class Family:
             raise native.UnsupportedError(
                 "a program with a loop over an unknown number of steps is trained by one minimize() of an optimizer, not by "
                 f"fleet.distributed_optimizer or append_backward ({error})") from None
+        return ir
+
+    def _make(self, program, times):
+        told, ir = program.trained_by, self._repeated(program, times)
         member = program.made_of(ir)
         if told is not None:
             self._train(member, program, told)

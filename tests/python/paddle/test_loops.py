@@ -180,6 +180,21 @@ def test_translation_by_cells(steps):
     assert np.mean(losses[-5:]) < 0.75 * np.mean(losses[:5])
 
 
+def test_a_loop_over_what_another_one_gave():
+    x = static.data("x", [None, None, 3], "float32")
+    out, h = paddle.nn.GRU(3, 5, num_layers=2, direction="bidirect")(x)
+    loss = paddle.mean(paddle.square(out))
+    paddle.optimizer.Adam(0.01).minimize(loss)
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    for steps in (3, 1, 2):
+        values = RANDOM.randn(2, steps, 3).astype("float32")
+        got = exe.run(feed={"x": values}, fetch_list=[out, h, loss])
+        assert got[0].shape == (2, steps, 10) and got[1].shape == (4, 2, 5)
+        np.testing.assert_allclose(got[0][:, -1, :5], got[1][2], rtol=1e-5)
+        np.testing.assert_allclose(got[0][:, 0, 5:], got[1][3], rtol=1e-5)
+
+
 def test_what_cannot_be_done_is_named(tmp_path):
     x = static.data("x", [None, 2], "float32", lod_level=1)
     out = gru(L.fc(x, 12), 4)
@@ -235,7 +250,7 @@ def test_beams():
     for row in got:
         assert row.T.tolist() == wanted
     assert counted[0].tolist() == [sum(w != 6 for w in beam) for beam in wanted]
-    tried = sorted(times[0] for _, times in static.default_main_program().family._made)
+    tried = sorted(times[0] for times in static.default_main_program().family._made)
     assert tried[0] == 16 and tried[-1] <= 40  # twice as many until all have ended
     with pytest.raises(NotImplementedError, match="give max_step_num"):
         L.dynamic_decode(decoder, count)
