@@ -111,3 +111,16 @@ def test_losses_of_pairs(run, rng):
     got = run({"label": sides, "left": a, "right": b}, both)
     np.testing.assert_allclose(got[0], np.log1p(np.exp(a - b)) - sides * (a - b), rtol=1e-5)
     np.testing.assert_allclose(got[1], np.maximum(0, 0.3 - sides * (a - b)), rtol=1e-5)
+
+
+def test_losses_of_1_x_have_the_shape_of_the_label(run):
+    import paddle.fluid as fluid
+    shares = np.random.RandomState(0).dirichlet(np.ones(4), (2, 3)).astype("float32")
+    labels = np.array([[0, 1, 2], [3, 0, 1]])
+    p = static.data("p", [None, 3, 4], "float32")
+    y, column = static.data("y", [None, 3], "int64"), static.data("column", [None, 3, 1], "int64")
+    got = run({"p": shares, "y": labels, "column": labels[..., None]},
+              [fluid.layers.cross_entropy(p, y), fluid.layers.cross_entropy(p, column)])
+    wanted = -np.log(np.take_along_axis(shares, labels[..., None], -1))
+    np.testing.assert_allclose(got[0], wanted[..., 0], rtol=1e-5)
+    np.testing.assert_allclose(got[1], wanted, rtol=1e-5)

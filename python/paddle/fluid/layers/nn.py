@@ -144,10 +144,12 @@ def cos_sim(X, Y):
 
 # ---- losses ----
 def cross_entropy(input, label, soft_label=False, ignore_index=-100):
-    """Of probabilities: one loss per example, [N, 1]."""
+    """Of probabilities: one loss per example, in the shape of the label: [N, 1], or [N] for labels [N]."""
+    shape = label.shape
     if not soft_label:
         label = F.loss._with_class_axis(input, label, -1)
-    return F.loss._class_losses(input, label, ignore_index, soft_label, -1, False)
+    losses = F.loss._class_losses(input, label, ignore_index, soft_label, -1, False)
+    return T.squeeze(losses, -1) if not soft_label and len(shape) == len(input.shape) - 1 else losses
 
 
 def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True,
