@@ -5,7 +5,7 @@ from paddle import _guard
 
 _guard.check()
 
-from paddle import _dtype, _graph, _refuse  # noqa: E402
+from paddle import _dtype, _graph, _missing_modules, _refuse  # noqa: E402
 from paddle._batch import batch  # noqa: E402
 from paddle._dtype import (bfloat16, bool_, dtype, float16, float32, float64, get_default_dtype, int32, int64,  # noqa: E402
                            set_default_dtype, uint8)
@@ -125,6 +125,8 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
     numpy.set_printoptions(precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth,
                            suppress=None if sci_mode is None else not sci_mode)
 
+
+_missing_modules.install()
 
 _DYNAMIC = "static programs: paddle.enable_static(), Executor.run"
 __getattr__ = _refuse.getter(__name__, {

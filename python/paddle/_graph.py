@@ -1,6 +1,7 @@
 """Programs and variables as users see them. All that they hold lives in the C++ program behind them; a Variable is a
 name in one. Layers and functions add ops through emit()."""
 import contextlib
+from collections import abc
 
 from paddle import _dtype
 from paddle._block import Block, Operator  # noqa: F401
@@ -187,6 +188,10 @@ class Parameter(Variable):
     @property
     def regularizer(self):
         return getattr(self.attr, "regularizer", None)
+
+    @property
+    def do_model_average(self):
+        return getattr(self.attr, "do_model_average", True)
 
     @property
     def need_clip(self):
@@ -474,7 +479,7 @@ def set_seed(seed):
 def as_list(value):
     if value is None:
         return []
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    return list(value) if isinstance(value, (list, tuple, abc.KeysView, abc.ValuesView)) else [value]
 
 
 def nested(function, value, *others):

@@ -115,7 +115,7 @@ ORIGINAL = {
     "paddle.fluid": """
         ComplexVariable DataFeedDesc LoDTensorArray communicator device_worker distribute_lookup_table dygraph_grad_clip
         entry_attr inference ir lod_tensor_array memory_analysis net_drawer reader
-        trainer_factory wrapped_decorator""".split(),
+        trainer_factory""".split(),
     "paddle.fluid.metrics": """
         DetectionMAP""".split(),
 }

@@ -1,10 +1,15 @@
 """Names that exist in the original and not here. Asking for one says so and names the nearest thing."""
 import difflib
+import dis
 import sys
 
 
 class NotHereError(AttributeError, NotImplementedError):
     """The original has this name, FleetX does not."""
+
+
+class NotHereImportError(ImportError, NotImplementedError):
+    """The same, of `from module import name`, where Python has words of its own for an AttributeError."""
 
 
 def refuse(full_name, nearest=None, why=None):
@@ -41,8 +46,26 @@ def getter(module_name, table, lazy=None):
         hint = f"; did you mean {', '.join(near)}?" if near else "; docs/python.md lists what there is"
         raise AttributeError(f"module '{module_name}' has no '{name}'{hint}")
 
-    __getattr__.lazy = lazy  # for the type stubs
-    return __getattr__
+    def __getattr__or_import_error(name):
+        try:
+            return __getattr__(name)
+        except NotHereError as error:
+            if not _is_importing():
+                raise
+            raise NotHereImportError(str(error), name=module_name) from None
+
+    __getattr__or_import_error.lazy = lazy  # for the type stubs
+    return __getattr__or_import_error
+
+
+def _is_importing():
+    """Is the name asked for by `from module import name`?"""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name == "__getattr__":
+        frame = frame.f_back
+    if frame is None or frame.f_lasti < 0:
+        return False
+    return frame.f_code.co_name == "_handle_fromlist" or frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
 
 
 def refused(full_name, nearest=None, why=None):

@@ -9,6 +9,8 @@ from paddle.fluid import core  # noqa: F401
 from paddle.static import name_scope  # noqa: F401
 from paddle.tensor.creation import create_parameter  # noqa: F401
 
+__path__ = []  # importing one of its modules asks paddle._missing_modules
+
 in_dygraph_mode = in_dynamic_mode
 _DYGRAPH = "static programs: paddle.enable_static(), Executor.run"
 __getattr__ = _refuse.getter(__name__, {"VarBase": _DYGRAPH, "grad": "paddle.static.gradients", "DataParallel": _DYGRAPH,

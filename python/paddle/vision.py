@@ -1,6 +1,8 @@
 """Which library decodes pictures. JPEG files are decoded in C++ whatever is chosen; the name is kept for scripts."""
 from paddle import _refuse
 
+__path__ = []  # importing one of its modules asks paddle._missing_modules
+
 _backend = "pil"
 
 

@@ -25,6 +25,29 @@ def test_refused_names_name_the_nearest_thing(path, words):
     assert isinstance(error.value, NotImplementedError)
 
 
+@pytest.mark.parametrize("statement, words", [
+    ("from paddle.fluid.layers import While", "paddle.fluid.layers.While exists in PaddlePaddle but not in FleetX; nearest: "),
+    ("from paddle.fluid.layers.control_flow import While", "control_flow.While exists in PaddlePaddle"),
+    ("from paddle.static.nn import while_loop", "paddle.static.nn.while_loop exists in PaddlePaddle"),
+    ("from paddle import jit", "paddle.jit exists in PaddlePaddle but not in FleetX; nearest: static programs"),
+    ("from paddle.optimizer import LBFGS", "paddle.optimizer.LBFGS exists in PaddlePaddle"),
+    ("import paddle.vision.transforms as T", "FleetX does not have it; nearest: functions on NumPy arrays"),
+    ("from paddle.vision.transforms import Compose", "FleetX does not have it; nearest: functions on NumPy arrays"),
+    ("import paddle.v2 as paddle", "FleetX does not have it; nearest: paddle.fluid, and a loop over Executor.run"),
+    ("import paddle.fluid.nothing_like_this", "FleetX does not have it. docs/python.md")])
+def test_imports_say_what_is_missing(statement, words):
+    with pytest.raises(ImportError) as error:
+        exec(statement)
+    assert words in str(error.value)
+
+
+def test_a_misspelt_import_stays_one():
+    with pytest.raises(ImportError, match="cannot import name 'fcc'"):
+        exec("from paddle.fluid.layers import fcc")
+    exec("from paddle.fluid.layers import fc, dynamic_lstm")
+    assert not hasattr(fluid.layers, "While")
+
+
 def test_names_of_the_original_are_known():
     """Those of its modules that are nowhere else refused; a few are tried."""
     for path in ("paddle.bincount", "paddle.searchsorted", "paddle.nn.HuberLoss", "paddle.nn.functional.rrelu",

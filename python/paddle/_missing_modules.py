@@ -1,0 +1,45 @@
+"""Importing a module that is not here says so, and names what to use instead."""
+import sys
+
+_DYGRAPH = "static programs: paddle.enable_static(), Executor.run"
+NEAREST = {
+    "paddle.vision.transforms": "functions on NumPy arrays in the reader, or fleetx's data loaders",
+    "paddle.vision.datasets": "paddle.dataset", "paddle.vision.models": "fleetx.applications",
+    "paddle.vision.ops": "paddle.nn.functional", "paddle.text": "paddle.dataset, fleetx.text", "paddle.hapi": "a loop over Executor.run",
+    "paddle.jit": _DYGRAPH, "paddle.amp": "paddle.static.amp", "paddle.distribution": "paddle.uniform, paddle.normal",
+    "paddle.v2": "paddle.fluid, and a loop over Executor.run", "paddle.trainer_config_helpers": "paddle.fluid.layers",
+    "paddle.fluid.dygraph.nn": "paddle.nn, in a static program", "paddle.fluid.dygraph.layers": "paddle.nn.Layer",
+    "paddle.fluid.layers.detection": "nothing: detection is not here", "paddle.fluid.layers.distributions": "paddle.uniform, paddle.normal",
+    "paddle.fluid.layers.rnn": "fluid.layers.rnn, GRUCell, LSTMCell, RNNCell, dynamic_decode as attributes of fluid.layers",
+    "paddle.fluid.transpiler.details": "fluid.DistributeTranspiler", "paddle.fluid.communicator": "fleet.init_worker",
+    "paddle.fluid.incubate.fleet.base.fleet_base": "paddle.fluid.incubate.fleet.collective or .parameter_server.distribute_transpiler",
+    "paddle.fluid.incubate.fleet.parameter_server.ir": "fleet.distributed_optimizer",
+    "paddle.fluid.incubate.fleet.utils.fleet_util": "paddle.distributed.fleet.metrics, fleet.util",
+    "paddle.fluid.proto": "Program.desc.serialize_to_string", "paddle.fluid.dataloader": "paddle.io",
+    "paddle.fluid.contrib.slim": "nothing: quantization and pruning are not here", "paddleslim": "nothing",
+    "paddle.distributed.fleet.base": "paddle.distributed.fleet", "paddle.distributed.fleet.meta_parallel": "fleet.DistributedStrategy",
+    "paddle.distributed.fleet.meta_optimizers": "fleet.DistributedStrategy", "paddle.distributed.utils": "paddle.distributed, fleetrun",
+    "paddle.distributed.cloud_utils": "fleetrun", "paddle.distributed.auto_parallel": "fleet.DistributedStrategy().auto",
+    "paddle.incubate.distributed": "paddle.distributed.fleet", "paddle.batch": "paddle.batch, the function: import paddle",
+    "paddle.base": "paddle.fluid",
+}
+
+
+class Finder:
+    """Asked last, when nobody else has found a module."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if not name.startswith("paddle.") or any(part.startswith("_") for part in name.split(".")):
+            return None
+        known = name
+        while known and known not in NEAREST:
+            known = known.rpartition(".")[0]
+        nearest = f"; nearest: {NEAREST[known]}" if known else ""
+        raise ModuleNotFoundError(f"No module named {name!r}: FleetX does not have it{nearest}. docs/python.md lists what there is",
+                                  name=name)
+
+
+def install():
+    if not any(finder is Finder for finder in sys.meta_path):
+        sys.meta_path.append(Finder)
