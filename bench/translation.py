@@ -66,4 +66,5 @@ def greedy_of(ours):
 
 def mean(lines):
     numbers = [name for name, value in lines[0].items() if isinstance(value, (int, float))]
-    return {**lines[0], **{name: statistics.mean(line[name] for line in lines) for name in numbers}}
+    # How well it learns does not depend on what others do.
+    return {**lines[0], **{name: statistics.mean(line[name] for line in lines) for name in numbers}, "others": 0.0}
