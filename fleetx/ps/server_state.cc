@@ -126,9 +126,8 @@ void parse_seen(TableService& tables, std::string_view bytes, std::string_view p
 
 void write_state(const std::string& path, TableService& tables, const ServerState& state) {
   PartWriter file(path);
-  MembersSection members{.gone = state.gone,
-                         .members = tables.members(),
-                         .last_shrink = state.last_shrink};
+  MembersSection members{
+      .gone = state.gone, .members = tables.members(), .last_shrink = state.last_shrink};
   for (const auto& table : tables.dense()) {
     const std::scoped_lock lock(table->mutex);
     members.has_values.push_back(table->values.is_set());
@@ -136,16 +135,16 @@ void write_state(const std::string& path, TableService& tables, const ServerStat
   file.write(Section::kMembers, encode(members));
   file.write(Section::kProgress, encode(Progress{tables.progress(), state.workers}));
   write_tables(file, tables);
-  tables.for_each_pending([&](size_t table, size_t worker, const wire::Header& header,
-                              std::string_view payload) {
-    std::string content;
-    wire::put(content, static_cast<uint32_t>(table));
-    wire::put(content, static_cast<uint32_t>(worker));
-    const wire::HeaderBytes bytes = wire::encode(header);
-    content.append(bytes.data(), bytes.size());
-    content += payload;
-    file.write(Section::kPending, content);
-  });
+  tables.for_each_pending(
+      [&](size_t table, size_t worker, const wire::Header& header, std::string_view payload) {
+        std::string content;
+        wire::put(content, static_cast<uint32_t>(table));
+        wire::put(content, static_cast<uint32_t>(worker));
+        const wire::HeaderBytes bytes = wire::encode(header);
+        content.append(bytes.data(), bytes.size());
+        content += payload;
+        file.write(Section::kPending, content);
+      });
   for (size_t t = 0; t < tables.sparse().size(); ++t)
     write_seen(file, static_cast<uint32_t>(t), *tables.sparse()[t]);
   file.finish();

@@ -65,8 +65,7 @@ Meta parse_meta(std::string_view text, const std::string& path) {
   }
   check_file(meta.names.size() == meta.dims.size() && !meta.names.empty() &&
                  meta.names.size() <= kMostColumns,
-             path, ": ",
-             meta.names.size(), " row_names and ", meta.dims.size(), " row_dims");
+             path, ": ", meta.names.size(), " row_names and ", meta.dims.size(), " row_dims");
   check_file(is_number(field("count"), meta.count) && meta.count >= 0, path, ": count is '",
              field("count"), "'");
   return meta;
@@ -141,10 +140,11 @@ class Rows {
     int64_t count = 0, unseen = 0;
     int admitted = 1;
     if (line.find('\t') != std::string_view::npos)
-      check(is_number(take_until(line, '\t'), count) && count >= 0 &&
-                is_number(take_until(line, '\t'), unseen) && unseen >= 0 &&
-                is_number(take_until(line, '\t'), admitted) && (admitted == 0 || admitted == 1),
-            "expected id, count, unseen days, admitted (0 or 1) and values, with tabs between them");
+      check(
+          is_number(take_until(line, '\t'), count) && count >= 0 &&
+              is_number(take_until(line, '\t'), unseen) && unseen >= 0 &&
+              is_number(take_until(line, '\t'), admitted) && (admitted == 0 || admitted == 1),
+          "expected id, count, unseen days, admitted (0 or 1) and values, with tabs between them");
     size_t values = 0;
     for (; !line.empty() && values < places_.size(); ++values) {
       float value = 0;
@@ -241,8 +241,8 @@ void load_text(TableService& tables, const std::string& folder, int server) {
   for (size_t t = 0; t < job.sparse.size(); ++t) {
     const std::string& name = job.sparse[t].name;
     const fs::path own = fs::path(folder) / (name + std::string(kFolder));
-    check_arg(fs::is_directory(own), folder, ": there are no rows of table '", name, "': ",
-              own.string(), " is missing");
+    check_arg(fs::is_directory(own), folder, ": there are no rows of table '", name,
+              "': ", own.string(), " is missing");
     for (int block = 0;; ++block) {
       const std::string path = (own / str(name, ".block", block)).string();
       if (!fs::exists(path + ".txt") && !fs::exists(path + ".meta")) {

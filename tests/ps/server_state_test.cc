@@ -12,9 +12,7 @@ namespace {
 
 class Nobody final : public Peer {
  public:
-  void send(wire::Header header, Payload) override {
-    EXPECT_NE(header.kind, wire::Kind::kRefused);
-  }
+  void send(wire::Header header, Payload) override { EXPECT_NE(header.kind, wire::Kind::kRefused); }
 };
 
 JobSpec job() {
@@ -57,9 +55,8 @@ std::string text_of(TableService& tables, const ServerState& state) {
   return read_file(folder / "state");
 }
 
-const ServerState kState{.workers = {{11, 4}, {12, 4}, {13, 2}},
-                         .gone = {false, true, false},
-                         .last_shrink = {99, 3}};
+const ServerState kState{
+    .workers = {{11, 4}, {12, 4}, {13, 2}}, .gone = {false, true, false}, .last_shrink = {99, 3}};
 
 TEST(ServerState, WhatIsLoadedIsWhatWasWritten) {
   Server0 server;
