@@ -119,22 +119,25 @@ void add_cases(Cases& c, const Binary& b) {
            return {broadcast<float>(in[0], in[1], -1, f)};
          },
          .gradient = false});
-  c.add({.label = "perf_same",
-         .inputs = {{"x", random({1 << 20}, 3, b.low, b.high)},
-                    {"y", random({1 << 20}, 4, b.low, b.high)}},
-         .reference = {},
-         .perf = true});
-  c.add({.label = "perf_row",
-         .inputs = {{"x", random({1024, 768}, 3, b.low, b.high)},
-                    {"y", random({768}, 4, b.low, b.high)}},
-         .reference = {},
-         .perf = true});
-  c.add({.label = "perf_channel",
-         .inputs = {{"x", random({8, 64, 28, 28}, 3, b.low, b.high)},
-                    {"y", random({64}, 4, b.low, b.high)}},
-         .attrs = {{"axis", 1}},
-         .reference = {},
-         .perf = true});
+  if (c.timed)
+    c.add({.label = "perf_same",
+           .inputs = {{"x", random({1 << 20}, 3, b.low, b.high)},
+                      {"y", random({1 << 20}, 4, b.low, b.high)}},
+           .reference = {},
+           .perf = true});
+  if (c.timed)
+    c.add({.label = "perf_row",
+           .inputs = {{"x", random({1024, 768}, 3, b.low, b.high)},
+                      {"y", random({768}, 4, b.low, b.high)}},
+           .reference = {},
+           .perf = true});
+  if (c.timed)
+    c.add({.label = "perf_channel",
+           .inputs = {{"x", random({8, 64, 28, 28}, 3, b.low, b.high)},
+                      {"y", random({64}, 4, b.low, b.high)}},
+           .attrs = {{"axis", 1}},
+           .reference = {},
+           .perf = true});
 }
 
 const std::vector<AddCases> cases = [] {

@@ -63,6 +63,7 @@ const AddCases cases("fc", [](Cases& c) {
   c.add(make_case("larger", {70, 100}, 90, 1, true));
   c.add(make_case("many_rows", {600, 20}, 37, 1, true));
 
+  if (!c.timed) return;
   for (const auto& [label, x, n] :
        {std::tuple{"bert_ffn_in.perf", Shape{1024, 768}, int64_t{3072}},
         std::tuple{"bert_ffn_out.perf", Shape{1024, 3072}, int64_t{768}},
@@ -153,6 +154,7 @@ const AddCases group_cases("fc_group", [](Cases& c) {
   for (const std::string slot : {"x", "w", "bias"})
     c.add(only_gradients_of(whole, "only_d" + slot, {slot}));
   c.add(group_case("larger", {70, 100}, 90, 1, 3));
+  if (!c.timed) return;
   c.add(group_case("bert_qkv.perf", {1024, 768}, 768, 1, 3));
   c.list.back().perf = true;
 });

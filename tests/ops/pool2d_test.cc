@@ -111,6 +111,7 @@ const AddCases cases("pool2d", [](Cases& c) {
                                          .type = "avg",
                                          .exclusive = false,
                                          .ceil = true}));
+  if (!c.timed) return;
   OpCase perf = make_case(
       "resnet.perf",
       {.x = {16, 64, 112, 112}, .out = {56, 56}, .kernel = {3, 3}, .padding = {1, 1, 1, 1}});

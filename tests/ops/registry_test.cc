@@ -60,11 +60,9 @@ TEST(Registry, EveryOpHasACase) {
     if (!tested) missing.push_back(def->type);
   }
   EXPECT_TRUE(missing.empty()) << "no case with a reference: " << join(missing, ", ");
-  size_t tested = 0, timed = 0;
-  for (const auto& [op, cases] : op_cases())
-    for (const OpCase& c : cases) ++(c.perf ? timed : tested);
-  std::printf("%zu ops and %zu gradient ops; %zu cases tested, %zu only timed\n", ops, grads,
-              tested, timed);
+  size_t tested = 0;
+  for (const auto& [op, cases] : op_cases()) tested += cases.size();
+  std::printf("%zu ops and %zu gradient ops; %zu cases tested\n", ops, grads, tested);
 }
 
 }  // namespace

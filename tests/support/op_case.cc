@@ -71,11 +71,12 @@ AddCases::AddCases(std::string op, std::function<void(Cases&)> fill) {
   fills().emplace_back(std::move(op), std::move(fill));
 }
 
-const std::map<std::string, std::vector<OpCase>>& op_cases() {
-  static const auto all = [] {
+const std::map<std::string, std::vector<OpCase>>& op_cases(bool timed) {
+  static const auto all = [timed] {
     std::map<std::string, std::vector<OpCase>> cases;
     for (const auto& [op, fill] : fills()) {
       Cases more;
+      more.timed = timed;
       fill(more);
       auto& list = cases[op];
       list.insert(list.end(), more.list.begin(), more.list.end());

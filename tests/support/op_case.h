@@ -11,7 +11,7 @@
 // For every case the runner makes the tests <op>.<label>.forward (against `reference`, a plain loop
 // written independently of the kernel), .gradient (central differences on every float input, where
 // the op has a gradient) and .round_trip (text and protobuf). `ops_test --perf [filter]` times the
-// same cases.
+// same cases, and larger ones, which are only made then (Cases::timed).
 #pragma once
 
 #include <algorithm>
@@ -101,6 +101,8 @@ class Cases {
  public:
   void add(OpCase c) { list.push_back(std::move(c)); }
   std::vector<OpCase> list;
+  // Cases with `perf` are wanted. Making their inputs takes seconds, and minutes under sanitizers.
+  bool timed = false;
 };
 
 // Registers the cases of one op when the test binary starts.

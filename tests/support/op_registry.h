@@ -1,4 +1,5 @@
-// All op cases by op. Made on the first call, because large inputs take time.
+// All op cases by op, made on the first call; also those that are only timed, if that asks for
+// them.
 #pragma once
 
 #include <map>
@@ -9,6 +10,6 @@
 
 namespace fleetx::testing {
 
-const std::map<std::string, std::vector<OpCase>>& op_cases();
+const std::map<std::string, std::vector<OpCase>>& op_cases(bool timed = false);
 
 }  // namespace fleetx::testing

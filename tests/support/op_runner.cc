@@ -405,7 +405,7 @@ void register_op_tests() {
 
 int time_op_cases(const std::string& filter) {
   std::printf("%-56s %12s %10s %10s\n", "case", "best us", "GFLOP/s", "GB/s");
-  for (const auto& [op, cases] : op_cases()) {
+  for (const auto& [op, cases] : op_cases(true)) {
     for (const OpCase& c : cases) {
       const std::string name = op + "." + c.label;
       if (name.find(filter) == std::string::npos) continue;
