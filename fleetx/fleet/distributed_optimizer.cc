@@ -8,6 +8,7 @@
 #include "fleetx/fleet/describe_job.h"
 #include "fleetx/runtime/executor.h"
 #include "fleetx/strategies/parameter_server.h"
+#include "fleetx/strategies/pipeline.h"
 
 namespace fleetx::fleet {
 namespace {
@@ -42,6 +43,19 @@ class ByName final : public strategies::Settings {
  private:
   const DistributedStrategy& strategy_;
 };
+
+// The stages that the network names, where the degrees do not say how many there are. One worker
+// alone computes all of them.
+void follow_guards(const ir::Program& main, DistributedStrategy& strategy, Mesh& mesh) {
+  const int stages = strategies::stages_in(main), workers = mesh.world();
+  if (!strategy.pipeline || strategy.hybrid_configs.pp_degree > 1 || stages <= 1 || workers == 1)
+    return;
+  check_arg(workers % stages == 0, "pipeline: device_guards name ", stages,
+            " stages, but the job has ", workers, " workers, of which ", stages,
+            " make a pipeline; start a multiple of ", stages, " workers, or one");
+  strategy.hybrid_configs.pp_degree = stages;
+  mesh = mesh_of(strategy, workers, mesh.rank());
+}
 
 // Without servers: whether this process has tables to keep, and no strategy that servers refuse.
 bool keeps_tables(const ir::Program& main, const std::vector<strategies::Request>& requests) {
@@ -127,6 +141,7 @@ std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
     const ir::Var& loss, const autograd::BackwardOptions& options, std::source_location where) {
   const runtime::PlanOptions plan = runtime::ExecutorOptions::from_env().plan;
   if (strategy_.auto_) choose(loss, options, where);
+  follow_guards(loss.builder().main(), strategy_, mesh_);
   std::vector<strategies::Request> requests = requests_of(strategy_, mesh_);
   ir::Builder& b = loss.builder();
   const bool on_servers =

@@ -116,9 +116,10 @@ void connect(Job& job, const Mesh& mesh, const std::vector<std::string>& names) 
   for (const std::string& name : names) {
     if (job.groups.contains(name)) continue;
     const std::vector<int> ranks = mesh.group(name);
-    job.groups[name] = std::ssize(ranks) == workers.size()
-                           ? job.joined.workers
-                           : std::shared_ptr<comm::Communicator>(workers.group(ranks));
+    // A part of an axis that is all of it is a lane of its own for messages.
+    const bool is_all = std::ssize(ranks) == workers.size() && name.find('/') == name.npos;
+    job.groups[name] =
+        is_all ? job.joined.workers : std::shared_ptr<comm::Communicator>(workers.group(ranks));
   }
   auto all = std::make_shared<comm::Groups>();
   for (const auto& [name, group] : job.groups) all->add(name, group);

@@ -19,7 +19,8 @@
 // send and recv are differentiable only where backward gets to them: link must be part of the loss
 // of the sender (it is zero), and the link that recv may read must need a gradient. Backward then
 // sends the gradients of what was received, in the order of backward, back to where it came from.
-// recv makes one variable: of the type of `like`, or of shape and dtype.
+// recv makes one variable: of the type of `like`, or of shape and dtype. With per_row, dimension d
+// is shape[d] + per_row[d] * (rows of `like`) / parts: what a rank receives of a batch of any size.
 //
 // Every op has two more forms, for calls beside the computation:
 //
@@ -111,10 +112,26 @@ ir::TensorType result_of(const ir::Infer& c, const Collective& of, size_t i) {
   return out;
 }
 
+ir::TensorType received_by_row(const ir::Infer& c, const ir::Ints& per_row) {
+  auto shape = c.attr<Shape>("shape");
+  const auto parts = c.attr<int64_t>("parts");
+  c.check(std::ssize(per_row) == shape.rank(), "per_row has ", per_row.size(),
+          " numbers, shape is ", shape);
+  c.check(parts >= 1, "parts is ", parts, "; must be positive");
+  c.check(c.in("like").shape.rank() >= 1, c.show("like"), "; must have a dimension 0");
+  const int64_t rows = c.in("like").shape[0];
+  c.check(c.by_example() || rows % parts == 0, c.show("like"), "; its rows cannot be cut into ",
+          parts, " equal parts");
+  for (int d = 0; d < shape.rank(); ++d)
+    shape[d] += per_row[static_cast<size_t>(d)] * (rows / parts);
+  return {c.attr<DType>("dtype"), shape};
+}
+
 ir::TensorType received(const ir::Infer& c) {
   if (c.has("like")) {
     c.check(c.in("like").kind == ir::VarKind::kDense, c.show("like"), "; must be dense");
-    return c.in("like");
+    const auto per_row = c.attr<ir::Ints>("per_row");
+    return per_row.empty() ? c.in("like") : received_by_row(c, per_row);
   }
   const auto shape = c.attr<Shape>("shape");
   c.check(shape.known(), "shape is ", shape,
@@ -318,7 +335,8 @@ ir::OpRegistrar definition(const Collective& of, Form form) {
   if (of.rooted) op.attr("root", 0);
   if (of.resizes) op.required_attr("ranks", ir::AttrType::kInt);
   if (of.is_message) op.required_attr("peer", ir::AttrType::kInt).attr("tag", 0);
-  if (receives && form != Form::kWait) op.attr("shape", ir::Ints{}).attr("dtype", "f32");
+  if (receives && form != Form::kWait)
+    op.attr("shape", ir::Ints{}).attr("dtype", "f32").attr("per_row", ir::Ints{}).attr("parts", 1);
   op.kernel(make_collective_kernel).collective();
   const bool same_for_all = of.call == CallKind::kAllReduce || of.call == CallKind::kAllGather ||
                             of.call == CallKind::kBroadcast;

@@ -44,6 +44,8 @@
 #include "fleetx/strategies/amp_casts.h"
 #include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/data_parallel.h"
+#include "fleetx/strategies/owners.h"
+#include "fleetx/strategies/pipeline_unroll.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
 
@@ -83,7 +85,9 @@ class Amp final : public Strategy {
  public:
   std::string_view name() const override { return "amp"; }
   Traits traits() const override {
-    return {.acts = {{Phase::kForward}, {Phase::kGradients, {"recompute"}}, {Phase::kUpdates}}};
+    return {.acts = {{Phase::kForward},
+                     {Phase::kGradients, {"recompute", "pipeline"}},
+                     {Phase::kUpdates}}};
   }
   ir::Attrs options() const override {
     return {{"dtype", "bfloat16"},
@@ -183,13 +187,16 @@ class Amp final : public Strategy {
     const bool at_once = data_workers(context.mesh) > 1;
     ir::Names flags;
     for (const ir::Training::Parameter& p : training.parameters)
-      flags.push_back(unscale(rw, p, at_once));
+      if (is_here(programs.main, p)) flags.push_back(unscale(rw, p, at_once));
     sort_by_time(rw, flags);
+    const bool staged = context.mesh.has(kStageAxis) && context.mesh.size(kStageAxis) > 1;
+    const std::string own = staged ? rw.fresh_name(str(kFinite, "@STAGE")) : kFinite;
     rw.append({.type = "all_true",
                .inputs = {{"xs", flags}},
-               .outputs = {{"out", {kFinite}}, {"first", {kFirstBad}}},
+               .outputs = {{"out", {own}}, {"first", {kFirstBad}}},
                .role = Role::kBackward,
                .name = kLayer});
+    if (staged) agree(rw, own, kFinite, kStageAxis, Role::kBackward);
     rw.edit_training().ready = kFinite;
   }
 
@@ -224,6 +231,7 @@ class Amp final : public Strategy {
     if (phase != Phase::kGradients) return;
     FLEETX_CHECK(main.training().ready == kFinite, "no flag says which gradients are finite");
     for (const ir::Training::Parameter& p : main.training().parameters) {
+      if (!is_here(main, p)) continue;
       int times = 0;
       for (const ir::Op& op : main.ops()) times += op.type() == "unscale" && op.writes(p.gradient);
       FLEETX_CHECK(times == 1 && main.var(p.gradient).type.dtype == f32, "the gradient '",
@@ -232,6 +240,11 @@ class Amp final : public Strategy {
   }
 
  private:
+  // Not a parameter of another stage of a pipeline.
+  static bool is_here(const ir::Program& main, const ir::Training::Parameter& p) {
+    return !main.var(p.gradient).attrs.contains(kOwnerAttr);
+  }
+
   static DType half_of(const ir::Attrs& options) {
     const auto name = options.at("dtype").as<std::string>();
     const auto dtype = dtype_from_name(name);
@@ -319,7 +332,7 @@ class Amp final : public Strategy {
   // The ops whose results the flags are about.
   static ir::Strings makers_of_gradients(ir::Rewriter& rw) {
     ir::Strings makers;
-    for (const std::string& flag : first_writer(rw, kFinite)->in("xs")) {
+    for (const std::string& flag : first_writer(rw, kFirstBad)->in("xs")) {
       const std::string& gradient = first_writer(rw, flag)->inputs.front().front();
       const ir::Op& op = *first_writer(rw, gradient);
       makers.push_back(str("'", op.type(), "'", op.name.empty() ? "" : str(" of '", op.name, "'"),
@@ -465,27 +478,33 @@ class Amp final : public Strategy {
     const std::string ready = rw.program().training().ready;
     if (ready != kFinite && follows(rw, ready)) return ready;
     if (ready == kFinite || data_workers(mesh) == 1) return kFinite;
-    const std::string own = rw.fresh_name(str(kFinite, "@I32")),
-                      all = rw.fresh_name(str(kFinite, "@ALL"));
+    const std::string all = rw.fresh_name(str(kFinite, "@ALL"));
+    agree(rw, kFinite, all, kDataAxis, Role::kUpdate);
+    return all;
+  }
+
+  // `all` is whether `flag` is true on all ranks of the group.
+  static void agree(ir::Rewriter& rw, const std::string& flag, const std::string& all,
+                    const char* group, Role role) {
+    const std::string own = rw.fresh_name(flag + "@I32");
     rw.append({.type = "cast",
-               .inputs = {{"x", {kFinite}}},
+               .inputs = {{"x", {flag}}},
                .outputs = {{"out", {own}}},
                .attrs = {{"dtype", i32}},
-               .role = Role::kUpdate,
+               .role = role,
                .name = kLayer});
     rw.append({.type = "all_reduce",
                .inputs = {{"xs", {own}}},
                .outputs = {{"out", {own}}},
-               .attrs = {{"group", kDataAxis}, {"op", "min"}},
-               .role = Role::kUpdate,
+               .attrs = {{"group", group}, {"op", "min"}},
+               .role = role,
                .name = kLayer});
     rw.append({.type = "cast",
                .inputs = {{"x", {own}}},
                .outputs = {{"out", {all}}},
                .attrs = {{"dtype", boolean}},
-               .role = Role::kUpdate,
+               .role = role,
                .name = kLayer});
-    return all;
   }
 
   // Whether `flag` is kFinite of all workers: only casts and reductions stand between them.

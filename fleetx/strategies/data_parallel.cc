@@ -78,9 +78,9 @@ class DataParallel final : public Strategy {
   std::string_view name() const override { return "data_parallel"; }
   Traits traits() const override {
     return {.acts = {{Phase::kGradients,
-                      {"recompute", "amp", "gradient_merge", "dgc", "fp16_allreduce", "sharding",
-                       "tensor_parallel"}},
-                     {Phase::kUpdates, {"dgc", "sharding", "tensor_parallel"}}},
+                      {"recompute", "amp", "gradient_merge", "dgc", "fp16_allreduce", "pipeline",
+                       "sharding", "tensor_parallel"}},
+                     {Phase::kUpdates, {"dgc", "pipeline", "sharding", "tensor_parallel"}}},
             .groups = {kDataAxis}};
   }
   ir::Attrs options() const override {
@@ -154,10 +154,11 @@ class DataParallel final : public Strategy {
     // Whole numbers count something, and counts of all workers add up.
     const ir::Uniform uniform(main, kDataAxis);
     for (const std::string& var : uniform.diverging())
-      place_state(programs, var,
-                  ir::Placement::per_rank(kDataAxis, is_float(main.var(var).type.dtype)
-                                                         ? ir::Placement::Resize::kAverage
-                                                         : ir::Placement::Resize::kSum));
+      if (!main.var(var).placement.is_owned())
+        place_state(programs, var,
+                    ir::Placement::per_rank(kDataAxis, is_float(main.var(var).type.dtype)
+                                                           ? ir::Placement::Resize::kAverage
+                                                           : ir::Placement::Resize::kSum));
   }
 
   void on_updates(Programs& programs, const StrategyContext&) const override {

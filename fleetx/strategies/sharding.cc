@@ -44,6 +44,7 @@
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
 #include "fleetx/strategies/data_parallel.h"
+#include "fleetx/strategies/divided_norms.h"
 #include "fleetx/strategies/gather_parameters.h"
 #include "fleetx/strategies/gradient_order.h"
 #include "fleetx/strategies/owners.h"
@@ -223,7 +224,10 @@ class DivideUpdates {
         owners_(owners_of(programs.main, context)) {}
 
   void run() {
-    if (stage_of(context_) >= 2) divide_norms();
+    // Of what all workers have, too, each takes its part.
+    if (stage_of(context_) >= 2)
+      add_up_norms(rw_, training_, owners_.group(),
+                   [&](const std::string& parameter) { return owners_.is_own(parameter); });
     const double segment = context_.options.at("segment_MB").as<double>() * (1 << 20);
     if (stage_of(context_) < 3)
       for (const Parameters& part : segments_of(rw_.program(), training_.parameters, segment))
@@ -301,40 +305,6 @@ class DivideUpdates {
     for (Position op = startup.begin(); op != startup.end();)
       op = op->writes(state) ? startup.erase(op) : std::next(op);
     startup.erase_var(state);
-  }
-
-  // Of a worker's own gradients, added up. (Of what all workers have, too, each takes its part.)
-  void divide_norms() {
-    for (Position op = rw_.begin(); op != rw_.end(); ++op) {
-      if (op->type() != "squared_l2_norm" || op->role != Role::kUpdate) continue;
-      Names own;
-      for (const std::string& gradient : op->in("xs")) {
-        const ir::Training::Parameter* p = training_.find_gradient(gradient);
-        FLEETX_CHECK(p != nullptr, ir::describe(*op), "reads '", gradient,
-                     "', which is applied to no parameter");
-        if (owners_.is_own(p->name)) own.push_back(gradient);
-      }
-      const std::string norm = op->out("out").front();
-      const std::string guard = op->guard;
-      if (own.empty()) {
-        const Position zero = rw_.insert(
-            op, {.type = "fill",
-                 .outputs = {{"out", {norm}}},
-                 .attrs = {{"shape", ir::Ints{1}}, {"dtype", DType::kF32}, {"value", 0.0}},
-                 .role = Role::kUpdate,
-                 .guard = guard});
-        rw_.erase(op);
-        op = zero;
-      } else {
-        rw_.set_inputs(op, "xs", own);
-      }
-      op = rw_.insert(std::next(op), {.type = "all_reduce",
-                                      .inputs = {{"xs", {norm}}},
-                                      .outputs = {{"out", {norm}}},
-                                      .attrs = {{"group", owners_.group()}, {"op", "sum"}},
-                                      .role = Role::kUpdate,
-                                      .guard = guard});
-    }
   }
 
   // For errors: the gradients were on their way before there was a counter.
