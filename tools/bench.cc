@@ -93,7 +93,7 @@ void bench(const BenchCommand& c) {
   const int workers = fleet::worker_num();
   fleet::barrier_worker();  // nobody ends while others measure
   if (!fleet::is_first_worker()) return;
-  w.items *= workers;
+  w.items *= workers / w.stages;
   const double plan_mib = static_cast<double>(m.plan_bytes) / (1 << 20);
   if (c.json) {
     nlohmann::ordered_json line = {{"model", c.model},

@@ -1,4 +1,5 @@
 // fleetx plan: what the planner makes of a program, without running it.
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -34,7 +35,21 @@ void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
   const predict::Setting setting{.machine = machine,
                                  .ranks_per_host = c.ranks_per_host,
                                  .guarded_share = guarded_share(c.request.with)};
-  const predict::Prediction p = predict::predict(made.plan, setting);
+  // Ranks of other stages of a pipeline have plans of their own.
+  const bool staged = made.mesh.has("pp") && made.mesh.size("pp") > 1;
+  std::vector<PlannedRequest> others;
+  std::vector<const runtime::PlannedProgram*> stages;
+  if (staged)
+    for (const int rank : made.mesh.group("pp")) {
+      PlanRequest other = c.request;
+      other.rank = rank;
+      others.push_back(make_plan(other));
+    }
+  for (const PlannedRequest& other : others) stages.push_back(&other.plan);
+  if (!staged) stages.push_back(&made.plan);
+  const std::vector<predict::Prediction> all = predict::predict_stages(stages, setting);
+  const auto& p = *std::ranges::max_element(
+      all, {}, [](const predict::Prediction& s) { return s.memory.total(); });
   const int per_host = predict::ranks_per_host(setting, made.mesh);
   if (!c.timeline.empty()) p.timeline.save(c.timeline);
   if (c.json) {
@@ -51,10 +66,14 @@ void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
     std::cout << line.dump() << "\n";
     return;
   }
-  std::cout << predict::report({{"worker", made.mesh.world(), p}}, made.mesh, machine, per_host);
+  std::vector<predict::RankKind> kinds;
+  const int each = made.mesh.world() / static_cast<int>(all.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    kinds.push_back({staged ? str("stage ", i) : "worker", each, all[i]});
+  std::cout << predict::report(kinds, made.mesh, machine, per_host);
   if (made.items > 0)
-    std::cout << "\nall workers: " << decimal(made.items * made.mesh.world() / p.seconds, 1) << " "
-              << made.unit << "/s\n";
+    std::cout << "\nall workers: " << decimal(made.items * each / p.seconds, 1) << " " << made.unit
+              << "/s\n";
 }
 
 void plan(const PlanCommand& c) {

@@ -134,8 +134,8 @@ Subject from_file(const PlanRequest& c) {
 
 Subject from_workload(const PlanRequest& c, const Mesh& mesh) {
   for (const Mesh::Axis& axis : mesh.axes())
-    check_arg(axis.name == "dp" || axis.size == 1, "--mesh ", c.mesh, ": no strategy splits '",
-              c.file, "' along the axis '", axis.name, "'; use dp");
+    check_arg(axis.name != "mp" || axis.size == 1, "--mesh ", c.mesh, ": no strategy splits '",
+              c.file, "' along the axis '", axis.name, "'; use dp and pp");
   Workload w =
       describe_workload(c.file, c.batch, mesh.axes().empty() ? mesh_of({}, 1, 0) : mesh, c.with);
   return {std::move(w.main), std::move(w.feed_types), {w.loss}, w.items, w.unit};
@@ -159,7 +159,9 @@ void add_options(CLI::App& command, PlanRequest& r) {
   command.add_option("--skip", r.skip, "passes and phases to leave out")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--mesh", r.mesh, "the job: dp=64 are 64 workers that share a batch");
+  command.add_option("--mesh", r.mesh,
+                     "the job: dp=64 are 64 workers that share a batch, pp=4 stages of a pipeline "
+                     "(with a --strategy that has it)");
   command.add_option("--amp", r.with.amp, "a built-in network with values in 16 bits")
       ->check(CLI::IsMember({"bf16", "f16"}));
   command.add_flag("--recompute", r.with.recompute,

@@ -22,10 +22,15 @@ using ir::Var;
 // Declares data variables and makes their contents, where `values` says so.
 class Feeder {
  public:
-  Feeder(ir::Builder& builder, Workload& workload, bool values)
-      : b_(builder), workload_(workload), batch_(workload.batch), values_(values) {}
+  Feeder(ir::Builder& builder, Workload& workload, bool values, int64_t micro_batches)
+      : b_(builder),
+        workload_(workload),
+        batch_(workload.batch),
+        micro_batch_(workload.batch / micro_batches),
+        values_(values) {}
 
   int64_t batch() const { return batch_; }
+  int64_t micro_batch() const { return micro_batch_; }  // of a pipeline; else the batch
   // Shapes are those of one example.
   Var normal(const std::string& name, const Shape& shape) {
     return make<float>(name, shape, [](Philox r, uint64_t i) { return r.normal(i); });
@@ -66,7 +71,7 @@ class Feeder {
 
   ir::Builder& b_;
   Workload& workload_;
-  int64_t batch_;
+  int64_t batch_, micro_batch_;
   bool values_;
 };
 
@@ -100,7 +105,8 @@ Trained bert(Feeder& f, const models::BertOptions& o) {
   const Var sentences = f.integers("sentences", {kLength}, 2);
   std::vector<int64_t> positions;
   for (int64_t i = 0; i < f.batch() * kMasked; ++i)
-    positions.push_back(i / kMasked * kLength + i % kMasked * (kLength / kMasked));
+    positions.push_back(i / kMasked % f.micro_batch() * kLength +
+                        i % kMasked * (kLength / kMasked));
   std::vector<int64_t> answers;
   for (size_t i = 0; i < positions.size(); ++i)
     answers.push_back(static_cast<int64_t>(Philox(2, 0).bits(i)) % o.vocabulary);
@@ -232,36 +238,48 @@ double guarded_share(const WorkloadStrategies& with) {
 
 namespace {
 
+int64_t micro_batches_of(const fleet::DistributedStrategy& s) {
+  const fleet::PipelineConfigs& c = s.pipeline_configs;
+  return s.pipeline ? std::max(c.accumulate_steps, c.micro_batch) : 1;
+}
+
 template <class Minimize>
-Workload build(const Entry& entry, int64_t batch, bool values, bool with_momentum,
+Workload build(const Entry& entry, int64_t batch, bool values, const WorkloadStrategies& with,
                const Minimize& minimize) {
   Workload w;
   w.batch = batch > 0 ? batch : entry.info.batch;
   w.unit = entry.unit;
+  const fleet::DistributedStrategy strategy = strategy_for(with);
+  const int64_t parts = micro_batches_of(strategy);
+  check_arg(w.batch % parts == 0, "--batch ", w.batch, " cannot be cut into the ", parts,
+            " micro-batches of the strategy; choose a multiple");
   ir::Builder b(w.main, w.startup);
-  Feeder feeder(b, w, values);
+  Feeder feeder(b, w, values, parts);
   const Trained trained = entry.build(feeder);
   w.loss = trained.loss.name();
   for (const Var& v : trained.outputs) w.outputs.push_back(v.name());
   w.items = trained.items;
-  minimize(with_momentum ? momentum() : entry.optimizer(), trained.loss);
+  if (strategy.pipeline) w.stages = strategy.hybrid_configs.pp_degree;
+  minimize(with.momentum ? momentum() : entry.optimizer(), strategy, trained.loss);
   return w;
 }
 
 }  // namespace
 
 Workload make_workload(const std::string& name, int64_t batch, const WorkloadStrategies& with) {
-  return build(entry_of(name), batch, true, with.momentum, [&](auto optimizer, const Var& loss) {
+  const auto minimize = [](auto optimizer, const auto& strategy, const Var& loss) {
     if (!fleet::is_initialized()) fleet::init({.is_collective = true});
-    fleet::distributed_optimizer(std::move(optimizer), strategy_for(with)).minimize(loss);
-  });
+    fleet::distributed_optimizer(std::move(optimizer), strategy).minimize(loss);
+  };
+  return build(entry_of(name), batch, true, with, minimize);
 }
 
 Workload describe_workload(const std::string& name, int64_t batch, const Mesh& mesh,
                            const WorkloadStrategies& with) {
-  return build(entry_of(name), batch, false, with.momentum, [&](auto optimizer, const Var& loss) {
-    fleet::DistributedOptimizer(std::move(optimizer), strategy_for(with), mesh).minimize(loss);
-  });
+  const auto minimize = [&](auto optimizer, const auto& strategy, const Var& loss) {
+    fleet::DistributedOptimizer(std::move(optimizer), strategy, mesh).minimize(loss);
+  };
+  return build(entry_of(name), batch, false, with, minimize);
 }
 
 void make_inference(Workload& w) {

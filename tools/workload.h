@@ -18,6 +18,7 @@ struct Workload {
   runtime::Feeds feeds;  // of these types
   int64_t batch = 0;
   double items = 0;  // per step: images, tokens, examples
+  int stages = 1;    // of a pipeline: so many workers train on one batch
   std::string unit;
 };
 

@@ -17,6 +17,7 @@ namespace {
 struct Described {
   Mesh mesh;
   DistributedStrategy strategy;
+  std::map<int, ir::Program> other_stages{};
   std::mutex mutex{};              // of the rest
   std::optional<int> exit_code{};  // it has been described
 };
@@ -33,17 +34,27 @@ predict::Machine machine() {
 
 void show(const ir::Program& program, const runtime::FeedTypes& feeds, const ir::Names& fetch) {
   const Described& d = described();
-  runtime::PlanOptions options;
-  options.mesh = d.mesh;
-  const runtime::PlannedProgram plan = runtime::plan_program(program, feeds, fetch, options);
+  const auto plan_of = [&](const ir::Program& of, int rank) {
+    runtime::PlanOptions options;
+    options.mesh = Mesh(d.mesh.axes(), rank);
+    return runtime::plan_program(of, feeds, fetch, options);
+  };
+  std::vector<runtime::PlannedProgram> plans;
+  plans.push_back(plan_of(program, d.mesh.rank()));
+  for (const auto& [rank, other] : d.other_stages) plans.push_back(plan_of(other, rank));
+  std::vector<const runtime::PlannedProgram*> stages;
+  for (const runtime::PlannedProgram& plan : plans) stages.push_back(&plan);
   const predict::Machine machine = fleet::machine();
   const predict::Setting setting{.machine = machine,
                                  .ranks_per_host = JobEnv::from_environment().local_world,
                                  .guarded_share = guarded_share(d.strategy)};
-  const predict::Prediction p = predict::predict(plan, setting);
-  std::cout << predict::report({{"worker", d.mesh.world(), p}}, d.mesh, machine,
-                               predict::ranks_per_host(setting, d.mesh));
-  if (const auto timeline = env::get("FLEETX_PLAN_TIMELINE")) p.timeline.save(*timeline);
+  const std::vector<predict::Prediction> all = predict::predict_stages(stages, setting);
+  std::vector<predict::RankKind> kinds;
+  for (size_t i = 0; i < all.size(); ++i)
+    kinds.push_back({all.size() > 1 ? str("stage ", i) : "worker",
+                     d.mesh.world() / static_cast<int>(all.size()), all[i]});
+  std::cout << predict::report(kinds, d.mesh, machine, predict::ranks_per_host(setting, d.mesh));
+  if (const auto timeline = env::get("FLEETX_PLAN_TIMELINE")) all.front().timeline.save(*timeline);
 }
 
 void on_run(const ir::Program& program, const runtime::FeedTypes& feeds, const ir::Names& fetch) {
@@ -76,9 +87,11 @@ bool is_describing() { return env::flag("FLEETX_PLAN"); }
 
 void describe_instead_of_running() { runtime::set_plan_hook(on_run); }
 
-void note_described(const Mesh& mesh, const DistributedStrategy& strategy) {
+void note_described(const Mesh& mesh, const DistributedStrategy& strategy,
+                    std::map<int, ir::Program> other_stages) {
   described().mesh = mesh;
   described().strategy = strategy;
+  described().other_stages = std::move(other_stages);
 }
 
 }  // namespace fleetx::fleet

@@ -16,9 +16,11 @@
 #pragma once
 
 #include <exception>
+#include <map>
 
 #include "fleetx/base/mesh.h"
 #include "fleetx/fleet/distributed_strategy.h"
+#include "fleetx/ir/program.h"
 
 namespace fleetx::fleet {
 
@@ -39,7 +41,9 @@ class JobDescribed final : public std::exception {
 bool is_describing();
 // From now on this process only describes.
 void describe_instead_of_running();
-// What the program that trains was made with.
-void note_described(const Mesh& mesh, const DistributedStrategy& strategy);
+// What the program that trains was made with, and the programs of the other stages of its pipeline,
+// by rank.
+void note_described(const Mesh& mesh, const DistributedStrategy& strategy,
+                    std::map<int, ir::Program> other_stages = {});
 
 }  // namespace fleetx::fleet

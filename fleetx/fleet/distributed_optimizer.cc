@@ -137,6 +137,25 @@ void DistributedOptimizer::choose(const ir::Var& loss, const autograd::BackwardO
   mesh_ = mesh_of(strategy_, mesh_.world(), mesh_.rank());
 }
 
+// The programs of the other stages of this worker's pipeline, by rank.
+std::map<int, ir::Program> DistributedOptimizer::other_stages(
+    const ir::Var& loss, const std::vector<strategies::Request>& requests,
+    const autograd::BackwardOptions& options, std::source_location where) {
+  std::map<int, ir::Program> all;
+  for (const int rank : mesh_.has("pp") ? mesh_.group("pp") : std::vector<int>{}) {
+    if (rank == mesh_.rank()) continue;
+    const log::Quiet quiet;
+    ir::Program main = loss.builder().main(), startup = loss.builder().startup();
+    ir::Builder b(main, startup);
+    strategies::ResolvedStrategies resolved(requests, {.mesh = Mesh(mesh_.axes(), rank)});
+    strategies::minimize(
+        {main, startup}, resolved, [&] { (void)optimizer_->backward(b.var(loss.name()), options); },
+        [&] { optimizer_->apply_gradients(autograd::trained(b), where); });
+    all.emplace(rank, std::move(main));
+  }
+  return all;
+}
+
 std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
     const ir::Var& loss, const autograd::BackwardOptions& options, std::source_location where) {
   const runtime::PlanOptions plan = runtime::ExecutorOptions::from_env().plan;
@@ -152,6 +171,8 @@ std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
   strategies::ResolvedStrategies resolved(
       requests, {.mesh = mesh_, .dump_dir = plan.dump_dir, .skip = plan.skip});
   if (connect_) connect_(mesh_, resolved.groups());
+  std::map<int, ir::Program> others;
+  if (is_describing()) others = other_stages(loss, requests, options, where);
   std::vector<optim::ParamGrad> gradients;
   strategies::minimize(
       {b.main(), b.startup()}, resolved, [&] { (void)optimizer_->backward(loss, options); },
@@ -161,7 +182,7 @@ std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
         if (on_servers) servers_->keep(b.main(), b.startup());
       });
   applied_ = resolved.applied();
-  note_described(mesh_, strategy_);
+  note_described(mesh_, strategy_, std::move(others));
   if (mesh_.rank() == 0 && !applied_.empty())
     log::info("strategy",
               "strategies, in the order in which they were applied:", resolved.to_table());

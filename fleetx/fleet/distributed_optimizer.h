@@ -57,6 +57,10 @@ class DistributedOptimizer {
   const std::vector<passes::Report>& applied() const { return applied_; }  // after minimize
 
  private:
+  std::map<int, ir::Program> other_stages(const ir::Var& loss,
+                                          const std::vector<strategies::Request>& requests,
+                                          const autograd::BackwardOptions& options,
+                                          std::source_location where);
   void choose(const ir::Var& loss, const autograd::BackwardOptions& options,
               std::source_location where);
 

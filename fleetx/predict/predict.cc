@@ -75,13 +75,32 @@ double rounds_of(ir::CommKind kind, int ranks) {
   return kind == ir::CommKind::kAllReduce ? 2 * tree : tree;
 }
 
+bool is_message(const std::string& type) {
+  return type == "send" || type == "recv" || type == "send_start" || type == "recv_start";
+}
+
+// The two ends of a message have the same name for the way it goes.
+std::string channel_of(const ir::Op& op, const Mesh& mesh) {
+  const auto group = op.attr<std::string>("group");
+  const int own = mesh.coordinate(group);
+  const auto peer = op.attr<int64_t>("peer");
+  const bool sends = op.type().starts_with("send");
+  return str(group, " ", sends ? own : peer, ">", sends ? peer : own);
+}
+
 class Tasks {
  public:
-  Tasks(const PlannedProgram& plan, const Machine& machine, int per_host)
-      : plan_(plan), machine_(machine), per_host_(per_host) {}
+  // `alone`: the other ends of its messages are not simulated.
+  Tasks(const PlannedProgram& plan, const Machine& machine, int per_host, bool alone)
+      : plan_(plan), machine_(machine), per_host_(per_host) {
+    if (alone) return;
+    for (const ir::Op& op : plan.program.ops())
+      if (is_message(op.type())) channels_.push_back(channel_of(op, plan.mesh));
+  }
 
   std::vector<Task> make(bool with_guarded) {
     std::vector<Task> tasks;
+    next_message_ = 0;
     for (const Step& step : plan_.steps)
       if (with_guarded || step.guard == runtime::kNoGuard) add(step, tasks);
     return tasks;
@@ -120,6 +139,8 @@ class Tasks {
                        .seconds = link.tensor_s * static_cast<double>(step.inputs.size())});
     const int number = next_++;
     tasks.push_back(call_of(step, number));
+    if (is_message(step.label) && !channels_.empty())
+      tasks.back().channel = channels_.at(next_message_++);
     if (step.label.ends_with("_start"))
       for (const int v : step.outputs) by_ticket_[v] = number;
     else
@@ -151,6 +172,8 @@ class Tasks {
   const Machine& machine_;
   int per_host_;
   int next_ = 0;
+  std::vector<std::string> channels_;  // of its messages, in their order
+  size_t next_message_ = 0;
   std::map<int, int> by_ticket_;  // value to the number of its call
 };
 
@@ -180,30 +203,41 @@ double seconds_of(const PlannedProgram& plan, const Step& step, const Machine& m
 }
 
 Prediction predict(const PlannedProgram& plan, const Setting& setting) {
-  const int per_host = ranks_per_host(setting, plan.mesh);
-  Tasks tasks(plan, setting.machine, per_host);
+  return predict_stages({&plan}, setting).front();
+}
+
+std::vector<Prediction> predict_stages(const std::vector<const PlannedProgram*>& stages,
+                                       const Setting& setting) {
+  const int per_host = ranks_per_host(setting, stages.front()->mesh);
+  std::vector<Tasks> tasks;
+  for (const PlannedProgram* plan : stages)
+    tasks.emplace_back(*plan, setting.machine, per_host, stages.size() == 1);
   const auto run = [&](bool with_guarded) {
-    return simulate({{.name = str("rank ", plan.mesh.rank()),
-                      .tasks = tasks.make(with_guarded),
-                      .overlap = setting.machine.overlap}});
+    std::vector<SimulatedRank> ranks;
+    for (size_t i = 0; i < stages.size(); ++i)
+      ranks.push_back({.name = str("rank ", stages[i]->mesh.rank()),
+                       .tasks = tasks[i].make(with_guarded),
+                       .host = stages[i]->mesh.rank() / per_host,
+                       .overlap = setting.machine.overlap});
+    return simulate(ranks);
   };
-  Prediction p;
-  p.timeline = run(true);
-  p.seconds = p.timeline.seconds;
-  p.time = p.timeline.ranks.front();
-  p.links = tasks.sent();
-  p.flops = plan.flops();
-  p.memory = plan.memory();
-  if (setting.guarded_share < 1) {
-    const Timeline others = run(false);
-    const double share = setting.guarded_share;
-    const auto mean = [&](double all, double rest) { return share * all + (1 - share) * rest; };
-    p.seconds = mean(p.seconds, others.seconds);
-    p.time.compute_s = mean(p.time.compute_s, others.ranks.front().compute_s);
-    p.time.exposed_s = mean(p.time.exposed_s, others.ranks.front().exposed_s);
-    p.time.bubble_s = mean(p.time.bubble_s, others.ranks.front().bubble_s);
+  const Timeline all = run(true);
+  const double share = setting.guarded_share;
+  const Timeline others = share < 1 ? run(false) : all;
+  const auto mean = [&](double every, double rest) { return share * every + (1 - share) * rest; };
+  std::vector<Prediction> out;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    Prediction& p = out.emplace_back();
+    const RankTime &time = all.ranks[i], &rest = others.ranks[i];
+    p.timeline = all;
+    p.seconds = mean(all.seconds, others.seconds);
+    p.time = {mean(time.compute_s, rest.compute_s), mean(time.exposed_s, rest.exposed_s),
+              mean(time.bubble_s, rest.bubble_s)};
+    p.links = tasks[i].sent();
+    p.flops = stages[i]->flops();
+    p.memory = stages[i]->memory();
   }
-  return p;
+  return out;
 }
 
 }  // namespace fleetx::predict

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "fleetx/predict/machine.h"
 #include "fleetx/predict/simulate.h"
@@ -46,5 +47,10 @@ struct Prediction {
 };
 
 Prediction predict(const runtime::PlannedProgram& plan, const Setting& setting);
+
+// Of ranks that do different things and send each other messages: one plan for each stage of a
+// pipeline, in their order. All have the same time line, of all stages.
+std::vector<Prediction> predict_stages(const std::vector<const runtime::PlannedProgram*>& stages,
+                                       const Setting& setting);
 
 }  // namespace fleetx::predict

@@ -42,9 +42,10 @@ class Fp16AllReduce final : public Strategy {
  public:
   std::string_view name() const override { return "fp16_allreduce"; }
   Traits traits() const override {
-    return {.acts = {{Phase::kGradients, {"recompute", "amp", "gradient_merge", "dgc"}}},
-            .groups = {kDataAxis},
-            .needs = {{"data_parallel", "gradients travel between its workers"}}};
+    return {
+        .acts = {{Phase::kGradients, {"recompute", "amp", "gradient_merge", "dgc", "pipeline"}}},
+        .groups = {kDataAxis},
+        .needs = {{"data_parallel", "gradients travel between its workers"}}};
   }
   ir::Attrs options() const override {
     ir::Attrs all = default_fuse_options();

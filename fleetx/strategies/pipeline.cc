@@ -134,21 +134,22 @@ class Pipeline final : public Strategy {
   std::string_view name() const override { return "pipeline"; }
   Traits traits() const override {
     const char* own = "its workers have parameters of their own, those of a stage must be the same";
-    return {.acts = {{Phase::kForward, {"amp", "sync_batch_norm"}},
-                     {Phase::kGradients, {"recompute"}},
-                     {Phase::kUpdates, {"amp", "lars", "lamb"}}},
-            .conflicts = {
-                {"gradient_merge",
-                 "a pipeline adds up the gradients of micro-batches itself; raise "
-                 "pipeline_configs['accumulate_steps'] instead"},
-                {"localsgd", own},
-                {"adaptive_localsgd", own},
-                {"dgc", "its momentum and residuals would be kept for every stage"},
-                {"sharding",
-                 "state that belongs to a stage cannot be divided again yet; leave one of them off"},
-                {"tensor_parallel",
-                 "parts of layers cannot belong to stages yet; leave one of them off"},
-                {"parameter_server", "servers keep parameters of all stages; use collective mode"}}};
+    return {
+        .acts = {{Phase::kForward, {"amp", "sync_batch_norm"}},
+                 {Phase::kGradients, {"recompute"}},
+                 {Phase::kUpdates, {"amp", "lars", "lamb"}}},
+        .conflicts = {
+            {"gradient_merge",
+             "a pipeline adds up the gradients of micro-batches itself; raise "
+             "pipeline_configs['accumulate_steps'] instead"},
+            {"localsgd", own},
+            {"adaptive_localsgd", own},
+            {"dgc", "its momentum and residuals would be kept for every stage"},
+            {"sharding",
+             "state that belongs to a stage cannot be divided again yet; leave one of them off"},
+            {"tensor_parallel",
+             "parts of layers cannot belong to stages yet; leave one of them off"},
+            {"parameter_server", "servers keep parameters of all stages; use collective mode"}}};
   }
   // micro_batch_size 1: whatever is fed, in equal parts.
   ir::Attrs options() const override {
@@ -183,17 +184,21 @@ class Pipeline final : public Strategy {
               number(context, "micro_batch_size"), "; must be at least 1");
     check_arg(schedule_from_name(schedule).has_value(), "pipeline: the schedule is \"", schedule,
               "\"; must be \"1F1B\" or \"F-then-B\"");
-    check_arg(schedule != "1F1B" || micro_batches >= stages, "pipeline: 1F1B begins with a "
-              "micro-batch for each of the ", stages, " stages, but there are ", micro_batches,
+    check_arg(schedule != "1F1B" || micro_batches >= stages,
+              "pipeline: 1F1B begins with a "
+              "micro-batch for each of the ",
+              stages, " stages, but there are ", micro_batches,
               "; set pipeline_configs['accumulate_steps'] to ", stages,
               " or more, or schedule_mode to \"F-then-B\"");
-    check_arg(std::any_of(main.ops().begin(), main.ops().end(), [&](const ir::Op& op) {
-                return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Names& names) {
-                  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-                    return main.var(name).is_data;
-                  });
-                });
-              }),
+    check_arg(std::any_of(
+                  main.ops().begin(), main.ops().end(),
+                  [&](const ir::Op& op) {
+                    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Names& names) {
+                      return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+                        return main.var(name).is_data;
+                      });
+                    });
+                  }),
               "pipeline: the network reads no data, so there is no batch to cut");
   }
 

@@ -68,8 +68,7 @@ class Line {
     try {
       const auto made = ir::infer_types(op, type_of);
       for (size_t s = 0; s < made.size(); ++s)
-        for (size_t i = 0; i < made[s].size(); ++i)
-          types_.emplace(op.outputs[s][i], made[s][i]);
+        for (size_t i = 0; i < made[s].size(); ++i) types_.emplace(op.outputs[s][i], made[s][i]);
       const ir::Cost cost = ir::cost_of(op, type_of);
       return cost.flops + kFlopsPerByte * cost.bytes;
     } catch (const Error& e) {

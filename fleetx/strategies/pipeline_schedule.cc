@@ -12,9 +12,8 @@ std::optional<Schedule> schedule_from_name(std::string_view name) {
 
 std::vector<Slot> slots_of(Schedule schedule, const StageOf& of) {
   const int all = of.micro_batches;
-  const int first = schedule == Schedule::kForwardThenBackward
-                        ? all
-                        : std::min(all, of.stages - of.stage - 1);
+  const int first =
+      schedule == Schedule::kForwardThenBackward ? all : std::min(all, of.stages - of.stage - 1);
   std::vector<Slot> slots;
   for (int i = 0; i < first; ++i) slots.push_back({true, i});
   for (int i = first; i < all; ++i) {

@@ -65,8 +65,8 @@ RowSizes BatchSizes::of(const std::string& var) const {
   const Shape &b = large_.at(var).shape, &c = larger_.at(var).shape, &d = other_.at(var).shape;
   for (int i = 0; i < a.shape.rank(); ++i) {
     const int64_t step = b[i] - a.shape[i];
-    check_arg(d[i] == a.shape[i] && c[i] - b[i] == step && step % kExampleA == 0,
-              "pipeline: '", var, "' goes to another stage, but its dimension ", i,
+    check_arg(d[i] == a.shape[i] && c[i] - b[i] == step && step % kExampleA == 0, "pipeline: '",
+              var, "' goes to another stage, but its dimension ", i,
               " follows from sizes of the data other than the batch, which are not known before "
               "they are fed; declare the data with all sizes but the first, or put the layers "
               "that use it on one stage");

@@ -71,8 +71,8 @@ void check_guards(const ir::Program& main, int stages) {
   check_arg(missing.empty(), "pipeline: device_guards name the stages up to ", *named.rbegin(),
             ", but no op stands under ", join(missing, ", "),
             "; number the devices 0, 1, 2, ... without a gap");
-  check_arg(static_cast<int>(named.size()) == stages, "pipeline: device_guards name ",
-            named.size(), " stages, but hybrid_configs.pp_degree is ", stages,
+  check_arg(static_cast<int>(named.size()) == stages, "pipeline: device_guards name ", named.size(),
+            " stages, but hybrid_configs.pp_degree is ", stages,
             "; give both the same value, or leave the degree at 1");
 }
 
@@ -101,7 +101,8 @@ void check_flow(const ir::Program& main) {
     for (const Op* reader : readers[name])
       check_arg(reader->stage == by->stage, "pipeline: ", ir::describe(*reader), "reads '", name,
                 "' on stage ", reader->stage, ", which ", ir::describe(*by), "writes on stage ",
-                by->stage, ": state that changes belongs to one stage; put both under one "
+                by->stage,
+                ": state that changes belongs to one stage; put both under one "
                 "device_guard");
 }
 
@@ -164,9 +165,8 @@ void stage_forward(ir::Program& main, const StageOptions& options) {
     std::vector<const Op*> ops;
     for (const Position op : staged) ops.push_back(&*op);
     const std::vector<int> cut =
-        options.stages == 1
-            ? std::vector<int>(ops.size(), 0)
-            : cut_into_stages(main, ops, {options.stages, options.micro_batch});
+        options.stages == 1 ? std::vector<int>(ops.size(), 0)
+                            : cut_into_stages(main, ops, {options.stages, options.micro_batch});
     for (size_t i = 0; i < staged.size(); ++i) rw.set_stage(staged[i], cut[i]);
   }
   check_flow(main);
@@ -364,9 +364,8 @@ void StageMap::find_stages() {
         const std::set<int> more = readers(name);
         mine.insert(more.begin(), more.end());
       });
-    each(op->inputs, [&](const std::string& name) {
-      readers_[name].insert(mine.begin(), mine.end());
-    });
+    each(op->inputs,
+         [&](const std::string& name) { readers_[name].insert(mine.begin(), mine.end()); });
     if (!op->guard.empty()) readers_[op->guard].insert(mine.begin(), mine.end());
   }
 }

@@ -131,8 +131,8 @@ class Unroll {
                     "' on stage ", op.stage, " in ", name_of(op.role), ", but stage ", to,
                     " reads it: values of forward go to later stages, those of backward to "
                     "earlier ones");
-          check_arg(is_dense(var), "pipeline: '", var, "' goes from stage ", op.stage,
-                    " to stage ", to, " but consists of rows, which do not travel");
+          check_arg(is_dense(var), "pipeline: '", var, "' goes from stage ", op.stage, " to stage ",
+                    to, " but consists of rows, which do not travel");
           const Message m{var, op.stage, to, tag++};
           if (op.stage != stage_ && to != stage_) continue;
           auto& list = op.stage == stage_ ? (down ? send_values_ : send_gradients_)
@@ -220,8 +220,7 @@ class Unroll {
   void cut(const ir::VarInfo& data) {
     ir::Attrs attrs{{"axis", 0}};
     if (options_.micro_batch_size > 0)
-      attrs.emplace("sections",
-                    ir::Ints(static_cast<size_t>(count_), options_.micro_batch_size));
+      attrs.emplace("sections", ir::Ints(static_cast<size_t>(count_), options_.micro_batch_size));
     rw_.append({.type = "split",
                 .inputs = {{"x", {data.name}}},
                 .outputs = {{"outs", names(data.name)}},
@@ -291,8 +290,8 @@ class Unroll {
       }
     });
   }
-  void add(NewOp op) {
-    op.role = Role::kBackward;
+  void add(NewOp op, Role role = Role::kBackward) {
+    op.role = role;
     op.name = kStageAxis;
     rw_.append(op);
   }
@@ -318,7 +317,7 @@ class Unroll {
                 .name = kStageAxis});
     lane.waits.push_back({.type = "send_wait",
                           .inputs = {{"xs", {var}}, {"ticket", {ticket}}},
-                          .outputs = {{"out", {rw_.fresh_name(var + "@SENT")}}},
+                          .outputs = {{"out", {str(var, "@SENT", peer_of(m, stage_))}}},
                           .attrs = attrs,
                           .role = role,
                           .name = kStageAxis});
@@ -394,14 +393,15 @@ class Unroll {
         if (stage_ == from) send(gradients_, m, sum, Role::kBackward);
         if (stage_ != owner) continue;
         // Like data, so that it counts as different on workers that are fed differently.
-        NewOp get{.type = kReceive,
-                  .inputs = {{"like", {first_data()}}},
-                  .attrs = {{"shape", before_.var(g.parameter).type.shape},
-                            {"dtype", before_.var(part).type.dtype},
-                            {"per_row", ir::Ints(static_cast<size_t>(
-                                            before_.var(g.parameter).type.shape.rank()))},
-                            {"parts", count_}},
-                  .role = Role::kBackward};
+        NewOp get{
+            .type = kReceive,
+            .inputs = {{"like", {first_data()}}},
+            .attrs = {{"shape", before_.var(g.parameter).type.shape},
+                      {"dtype", before_.var(part).type.dtype},
+                      {"per_row",
+                       ir::Ints(static_cast<size_t>(before_.var(g.parameter).type.shape.rank()))},
+                      {"parts", count_}},
+            .role = Role::kBackward};
         start_receive(gradients_, m, sum, std::move(get));
         wait_receive(gradients_, m, sum, Role::kBackward);
         all.push_back(sum);
@@ -437,7 +437,7 @@ class Unroll {
 
   // The loss and other numbers that nobody reads are there on all stages, as means over the
   // micro-batches (whole numbers count something: as sums). What has a row for each sample is put
-  // together where it is made.
+  // together where it is made. Part of forward, so that a program for tests has them, too.
   void share_results() {
     std::set<std::string> read;
     for (const Op& op : before_.ops())
@@ -463,30 +463,35 @@ class Unroll {
     if (stage == stage_) {
       const bool mean = is_float(info.type.dtype) && count_ > 1;
       const std::string sum = mean ? rw_.fresh_name(info.name + "@SUM") : own;
-      add({.type = "sum", .inputs = {{"xs", names(info.name)}}, .outputs = {{"out", {sum}}}});
+      add({.type = "sum", .inputs = {{"xs", names(info.name)}}, .outputs = {{"out", {sum}}}},
+          Role::kForward);
       if (mean)
         add({.type = "scale",
              .inputs = {{"x", {sum}}},
              .outputs = {{"out", {own}}},
-             .attrs = {{"scale", 1.0 / count_}}});
+             .attrs = {{"scale", 1.0 / count_}}},
+            Role::kForward);
     } else {
       add({.type = "fill",
            .outputs = {{"out", {own}}},
-           .attrs = {{"shape", info.type.shape}, {"dtype", info.type.dtype}, {"value", 0.0}}});
+           .attrs = {{"shape", info.type.shape}, {"dtype", info.type.dtype}, {"value", 0.0}}},
+          Role::kForward);
     }
     results_.insert(info.name);
     if (stages_ == 1) return;
     add({.type = "broadcast",
          .inputs = {{"xs", {own}}},
          .outputs = {{"out", {info.name}}},
-         .attrs = {{"group", kStageAxis}, {"root", stage}}});
+         .attrs = {{"group", kStageAxis}, {"root", stage}}},
+        Role::kForward);
   }
   void join(const ir::VarInfo& info) {
     rw_.edit_var(info.name).type.shape[0] = -1;
     add({.type = "concat",
          .inputs = {{"xs", names(info.name)}},
          .outputs = {{"out", {info.name}}},
-         .attrs = {{"axis", 0}}});
+         .attrs = {{"axis", 0}}},
+        Role::kForward);
     results_.insert(info.name);
   }
 

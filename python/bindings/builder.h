@@ -17,6 +17,7 @@ class PyBuilder {
       : main_(std::move(main)), startup_(std::move(startup)), builder_(*main_, *startup_) {}
 
   bool is_update = false;  // are the ops that are added now part of the update?
+  int stage = -1;          // of a pipeline, that they belong to; -1: nobody has said
 
   ir::Builder& get() { return builder_; }
   ir::Var var(const std::string& name) { return builder_.var(name); }
@@ -26,14 +27,16 @@ class PyBuilder {
     return out;
   }
 
-  // While it lives, ops carry the layer's name and the line of the user's script.
+  // While it lives, ops carry the layer's name, the line of the user's script and the stage.
   class At {
    public:
     At(PyBuilder& b, const std::string& file, int line, const std::string& layer = "")
-        : at_(b.builder_.at({file, line})), in_(b.builder_.in_layer(layer)) {}
+        : at_(b.builder_.at({file, line})),
+          in_(b.builder_.in_layer(layer)),
+          on_(b.builder_.in_stage(b.stage)) {}
 
    private:
-    ir::Builder::Inherited at_, in_;
+    ir::Builder::Inherited at_, in_, on_;
   };
 
  private:

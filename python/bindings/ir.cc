@@ -210,6 +210,7 @@ void bind_builder(py::module_& m) {
       .def(py::init<SharedProgram, SharedProgram>())
       .def("op", &emit)
       .def_readwrite("is_update", &PyBuilder::is_update)
+      .def_readwrite("stage", &PyBuilder::stage)
       .def("data", &add_data)
       .def("parameter", &add_parameter)
       .def("state",

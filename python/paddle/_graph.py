@@ -244,6 +244,7 @@ class Program:
         key = id(startup)
         if key not in self._builders:
             self._builders[key] = (native.Builder(self.ir, startup.ir), startup)
+        self._builders[key][0].stage = _stages[-1]
         return self._builders[key][0]
 
     def _variable(self, name):
@@ -428,6 +429,7 @@ class Program:
 _default_seed = 0
 _main = Program()
 _startup = Program()
+_stages = [-1]  # of a pipeline, that layers belong to; the last one counts
 
 
 def default_main_program():
@@ -448,6 +450,16 @@ def switch_startup_program(program):
     global _startup
     old, _startup = _startup, program
     return old
+
+
+@contextlib.contextmanager
+def stage_guard(stage):
+    """Inside, layers belong to this stage of a pipeline; -1: to none."""
+    _stages.append(stage)
+    try:
+        yield
+    finally:
+        _stages.pop()
 
 
 @contextlib.contextmanager

@@ -36,6 +36,8 @@ const std::map<std::string, Meaning>& meanings() {
       // Rounding to 16 bits is that of each sample, so it is the same for one worker; sums are not.
       {"amp", {.tolerance = 4e-3, .alone_too = true}},
       {"recompute", {}},
+      // Micro-batches of one stage: those of several are in tests/strategies/pipeline_test.cc.
+      {"pipeline", {.configs = {{"accumulate_steps", kMerged}}}},
       {"gradient_merge", {.configs = {{"k_steps", kMerged}}}},
       {"lars", {.configs = {{"lars_coeff", 0.1}, {"lars_weight_decay", 0.01}}}},
       {"lamb", {.configs = {{"lamb_weight_decay", 0.02}}}},
@@ -62,6 +64,8 @@ DistributedStrategy strategy_of(const Set& set) {
     if (const ir::Attrs& configs = meanings().at(name).configs; !configs.empty())
       s.set_configs(name + "_configs", configs);
   }
+  // The micro-batches of two workers hold other samples than those of one.
+  if (contains(set, "sync_batch_norm")) s.pipeline_configs = {};
   return s;
 }
 

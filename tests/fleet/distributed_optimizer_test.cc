@@ -66,7 +66,7 @@ TEST(DistributedOptimizer, ConnectsTheGroupsThatStrategiesNeed) {
 }
 
 TEST(DistributedOptimizer, RefusesWhatIsNotBuilt) {
-  for (const char* name : {"pipeline"}) {
+  for (const char* name : {"elastic"}) {
     DistributedStrategy s;
     s.set(name, true);
     for (const int workers : {1, 2}) {

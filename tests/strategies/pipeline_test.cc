@@ -2,6 +2,9 @@
 // micro-batches.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <sstream>
+
 #include "fleetx/fleet/distributed_optimizer.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/text.h"
@@ -180,6 +183,374 @@ TEST(Pipeline, TwoStagesComputeWhatOneDoes) {
     job.schedule = schedule;
     expect_same_training(train(job), one, 1e-6, schedule);
   }
+}
+
+// ---- text ----
+
+using Lines = std::vector<std::string>;
+
+// The ops of the program.
+Lines lines_of(const ir::Program& program) {
+  Lines lines;
+  std::istringstream text(ir::to_text(program));
+  bool ops = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line == "forward:" || line == "backward:" || line == "update:") ops = true;
+    if (line == "training:") ops = false;
+    if (ops && !line.empty()) lines.push_back(line.substr(0, line.find(" @ ")));  // the user's line
+  }
+  return lines;
+}
+
+constexpr const char* kTwoLayers = R"(program
+data x : f32[-1,4]
+param w1 : f32[4,3]
+param w2 : f32[3,2]
+var h : f32[-1,3]
+var y : f32[-1,2]
+var loss : f32[1]
+
+forward:
+h = fc(x, w1, _) on 0
+y = fc(h, w2, _) on 1
+loss = mean(y) on 1
+)";
+
+Made two_layers(int rank, const std::string& schedule) {
+  Made made;
+  made.main = ir::parse_text(kTwoLayers);
+  Builder b(made.main, made.startup);
+  strategies::ResolvedStrategies resolved(
+      {{"pipeline", {{"micro_batches", 2}, {"schedule", schedule}}}},
+      {.mesh = Mesh({{"pp", 2}, {"dp", 1}}, rank)});
+  const auto sgd = optim::make("sgd", {{"lr", 0.1}});
+  strategies::minimize(
+      {made.main, made.startup}, resolved, [&] { (void)sgd->backward(b.var("loss")); },
+      [&] { sgd->apply_gradients(autograd::trained(b)); });
+  return made;
+}
+
+TEST(Pipeline, TextOfTheFirstStage) {
+  const Made made = two_layers(0, "1F1B");
+  EXPECT_EQ(
+      lines_of(made.main),
+      (Lines{
+          "forward:",
+          R"([x@MB0, x@MB1] = split(x) {name="pp"})",
+          "backward:",
+          R"(loss@GRAD = fill() {name="fill_0", shape=[1], value=1.0})",
+          R"(loss@GRAD@MB = scale(loss@GRAD) {name="pp", scale=0.5})",
+          "forward:",
+          "h@MB0 = fc(x@MB0, w1, _)",
+          R"(send_ticket = send_start([h@MB0], _) {name="pp", group="pp/2", peer=1})",
+          "backward:",
+          R"([h@GRAD@MB0], recv_ticket = recv_start(x, _) {name="pp", group="pp", parts=2, peer=1, per_row=[1,0], shape=[0,3], tag=1})",
+          "forward:",
+          "h@MB1 = fc(x@MB1, w1, _)",
+          R"([h@MB0@SENT1] = send_wait([h@MB0], send_ticket) {name="pp", group="pp/2", peer=1})",
+          R"(send_ticket_1 = send_start([h@MB1], _) {name="pp", group="pp/2", peer=1})",
+          "backward:",
+          R"([h@GRAD@MB0] = recv_wait([h@GRAD@MB0], recv_ticket) {name="pp", group="pp", peer=1, tag=1})",
+          R"(x@GRAD@MB0, w1@GRAD@MB0, _ = fc_grad(x@MB0, w1, _, _, h@GRAD@MB0) {name="fc_grad_1"})",
+          R"([h@GRAD@MB1], recv_ticket_1 = recv_start(x, _) {name="pp", group="pp", parts=2, peer=1, per_row=[1,0], shape=[0,3], tag=1})",
+          R"([h@GRAD@MB1] = recv_wait([h@GRAD@MB1], recv_ticket_1) {name="pp", group="pp", peer=1, tag=1})",
+          R"(x@GRAD@MB1, w1@GRAD@MB1, _ = fc_grad(x@MB1, w1, _, _, h@GRAD@MB1) {name="fc_grad_1"})",
+          R"(w1@GRAD = sum([w1@GRAD@MB0, w1@GRAD@MB1]) {name="pp"})",
+          "forward:",
+          R"([h@MB1@SENT1] = send_wait([h@MB1], send_ticket_1) {name="pp", group="pp/2", peer=1})",
+          R"(loss@OWN = fill() {name="pp", shape=[1]})",
+          R"([loss] = broadcast([loss@OWN]) {name="pp", group="pp", root=1})",
+          "update:",
+          R"([w1] = sgd([w1], [w1@GRAD], learning_rate_0, _) {name="sgd_1", l1=[0.0], l2=[0.0], lr_factors=[1.0]})",
+          R"(@step@ = increment(@step@) {name="increment_0"})"}));
+  EXPECT_EQ(made.main.var("w2").placement, ir::Placement::owned("pp", 1));
+  EXPECT_EQ(made.main.training().find("w2"), nullptr);
+}
+
+TEST(Pipeline, TextOfTheLastStage) {
+  EXPECT_EQ(
+      lines_of(two_layers(1, "F-then-B").main),
+      (Lines{
+          "forward:",
+          R"([h@MB0], recv_ticket = recv_start(x, _) {name="pp", group="pp/2", parts=2, peer=0, per_row=[1,0], shape=[0,3]})",
+          "backward:",
+          R"(loss@GRAD = fill() {name="fill_0", shape=[1], value=1.0})",
+          R"(loss@GRAD@MB = scale(loss@GRAD) {name="pp", scale=0.5})",
+          "forward:",
+          R"([h@MB0] = recv_wait([h@MB0], recv_ticket) {name="pp", group="pp/2", peer=0})",
+          "y@MB0 = fc(h@MB0, w2, _)",
+          "loss@MB0 = mean(y@MB0)",
+          R"([h@MB1], recv_ticket_1 = recv_start(x, _) {name="pp", group="pp/2", parts=2, peer=0, per_row=[1,0], shape=[0,3]})",
+          R"([h@MB1] = recv_wait([h@MB1], recv_ticket_1) {name="pp", group="pp/2", peer=0})",
+          "y@MB1 = fc(h@MB1, w2, _)",
+          "loss@MB1 = mean(y@MB1)",
+          "backward:",
+          R"(y@GRAD@MB0 = mean_grad(y@MB0, loss@GRAD@MB) {name="mean_grad_0"})",
+          R"(h@GRAD@MB0, w2@GRAD@MB0, _ = fc_grad(h@MB0, w2, _, _, y@GRAD@MB0) {name="fc_grad_0"})",
+          R"(send_ticket = send_start([h@GRAD@MB0], _) {name="pp", group="pp", peer=0, tag=1})",
+          R"(y@GRAD@MB1 = mean_grad(y@MB1, loss@GRAD@MB) {name="mean_grad_0"})",
+          R"(h@GRAD@MB1, w2@GRAD@MB1, _ = fc_grad(h@MB1, w2, _, _, y@GRAD@MB1) {name="fc_grad_0"})",
+          R"(w2@GRAD = sum([w2@GRAD@MB0, w2@GRAD@MB1]) {name="pp"})",
+          R"([h@GRAD@MB0@SENT0] = send_wait([h@GRAD@MB0], send_ticket) {name="pp", group="pp", peer=0, tag=1})",
+          R"(send_ticket_1 = send_start([h@GRAD@MB1], _) {name="pp", group="pp", peer=0, tag=1})",
+          R"([h@GRAD@MB1@SENT0] = send_wait([h@GRAD@MB1], send_ticket_1) {name="pp", group="pp", peer=0, tag=1})",
+          "forward:",
+          R"(loss@SUM = sum([loss@MB0, loss@MB1]) {name="pp"})",
+          R"(loss@OWN = scale(loss@SUM) {name="pp", scale=0.5})",
+          R"([loss] = broadcast([loss@OWN]) {name="pp", group="pp", root=1})",
+          "update:",
+          R"([w2] = sgd([w2], [w2@GRAD], learning_rate_0, _) {name="sgd_0", l1=[0.0], l2=[0.0], lr_factors=[1.0]})",
+          R"(@step@ = increment(@step@) {name="increment_0"})"}));
+}
+
+// ---- training ----
+
+TEST(Pipeline, ThreeStagesWithDataThatGoEverywhere) {
+  // Each stage reads the data and the value of the first: messages go over stages.
+  const Network net = [](Builder& b) {
+    const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+    const auto on = [&](int stage, const auto& make) {
+      const auto guard = b.in_stage(stage);
+      return make();
+    };
+    const Var first = on(0, [&] { return nn::fc(x, {.size = 8, .act = "tanh"}); });
+    const Var second =
+        on(1, [&] { return nn::add(nn::fc(first, {.size = 8, .act = "tanh"}), first); });
+    return on(2, [&] {
+      const Var h = nn::add(nn::fc(second, {.size = 8}), nn::fc(nn::scale(x, 0.5), {.size = 8}));
+      return nn::mean(
+          nn::softmax_cross_entropy(nn::fc(nn::add(nn::tanh(h), first), {.size = 5}), y));
+    });
+  };
+  Job job{.net = net};
+  const Result one = train(job);
+  job.pp = 3;
+  for (const char* schedule : {"1F1B", "F-then-B"}) {
+    job.schedule = schedule;
+    expect_same_training(train(job), one, 1e-6, schedule);
+  }
+}
+
+// Without guards the framework cuts.
+Var plain(Builder& b) {
+  const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+  Var h = x;
+  for (int i = 0; i < 4; ++i) h = nn::fc(h, {.size = 12, .act = "tanh"});
+  return nn::mean(nn::softmax_cross_entropy(nn::fc(h, {.size = 5}), y));
+}
+
+TEST(Pipeline, CutByTheFramework) {
+  Job job{.net = plain, .optimizer = "adam"};
+  const Result one = train(job);
+  for (const int stages : {2, 3}) {
+    job.pp = stages;
+    expect_same_training(train(job), one, 1e-6, str(stages, " stages"));
+  }
+}
+
+TEST(Pipeline, WithDataParallel) {
+  Job job{.net = plain};
+  const Result one = train(job);
+  job.pp = job.dp = 2;
+  job.micro_batches = 2;  // of half the batch
+  expect_same_training(train(job), one, 2e-6, "2 x 2");
+}
+
+TEST(Pipeline, WithGlobalNorm) {
+  Job job{.net = plain, .clip = optim::clip_by_global_norm(0.05)};
+  const Result one = train(job);
+  for (const int stages : {2, 3}) {
+    job.pp = stages;
+    expect_same_training(train(job), one, 1e-6, str(stages, " stages"));
+  }
+}
+
+// The table is looked up on the first stage and multiplied with on the last.
+Var tied(Builder& b) {
+  const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+  Var h;
+  {
+    const auto stage = b.in_stage(0);
+    const Var rows = nn::embedding(nn::reshape(y, {-1}), {.rows = 5, .dim = 12, .name = "table"});
+    h = nn::fc(nn::add(x, nn::scale(rows, 0.1)), {.size = 12, .act = "tanh"});
+  }
+  {
+    const auto stage = b.in_stage(1);
+    h = nn::fc(h, {.size = 12, .act = "tanh"});
+  }
+  const auto stage = b.in_stage(2);
+  h = nn::fc(h, {.size = 12});
+  return nn::mean(
+      nn::softmax_cross_entropy(nn::matmul(h, b.var("table.w_0"), {.transpose_y = true}), y));
+}
+
+TEST(Pipeline, ParameterOfTwoStages) {
+  Job job{.net = tied, .clip = optim::clip_by_global_norm(0.05)};
+  const Result one = train(job);
+  job.pp = 3;
+  for (const char* schedule : {"1F1B", "F-then-B"}) {
+    job.schedule = schedule;
+    expect_same_training(train(job), one, 1e-6, schedule);
+  }
+  job.dp = 2;
+  job.micro_batches = 2;
+  expect_same_training(train(job), one, 2e-6, "3 x 2");
+}
+
+Var normed(Builder& b) {
+  const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+  Var h = x;
+  for (int i = 0; i < 3; ++i)
+    h = nn::dropout(nn::relu(nn::batch_norm(nn::fc(h, {.size = 12}))), {.p = 0.2});
+  return nn::mean(nn::softmax_cross_entropy(nn::fc(h, {.size = 5}), y));
+}
+
+TEST(Pipeline, BatchNormAndDropout) {
+  Job job{.net = normed};
+  const Result one = train(job);
+  for (const char* schedule : {"1F1B", "F-then-B"})
+    for (const int stages : {2, 3}) {
+      job.pp = stages;
+      job.schedule = schedule;
+      expect_same_training(train(job), one, 1e-6, str(stages, " stages, ", schedule));
+    }
+}
+
+TEST(Pipeline, WithRecompute) {
+  Job job{.net = normed};
+  const Result one = train(job);
+  job.more = {{"recompute"}};
+  expect_same_training(train(job), one, 1e-6, "alone");
+  job.pp = 2;
+  expect_same_training(train(job), one, 1e-6, "2 stages");
+}
+
+TEST(Pipeline, WithAmp) {
+  Job job{.net = plain, .clip = optim::clip_by_global_norm(0.5), .more = {{"amp"}}};
+  const Result one = train(job);
+  job.pp = 2;
+  expect_same_training(train(job), one, 1e-6, "2 stages");
+  job.dp = 2;
+  job.micro_batches = 2;
+  // Halves are rounded: another order of sums is another value.
+  expect_same_training(train(job), one, 1e-2, "2 x 2");
+}
+
+TEST(Pipeline, CheckpointsAreThoseOfAnyNumberOfStages) {
+  TempDir folder;
+  Job job{.net = tied, .optimizer = "adam", .steps = 4};
+  for (const auto& [from, to] : {std::pair{1, 3}, {3, 1}, {3, 3}}) {
+    Job whole = job;
+    whole.steps = 4;
+    Job first = job, second = job;
+    first.pp = from;
+    first.save = folder.path() + str("/", from, to);
+    second.pp = to;
+    second.load = first.save;
+    train(first);
+    Job reference = job;
+    reference.load = first.save;
+    expect_same_training(train(second), train(reference), 2e-6, str(from, " to ", to));
+  }
+}
+
+// ---- results ----
+
+TEST(Pipeline, ResultsAreFetchedAnywhere) {
+  const Network net = [](Builder& b) {
+    const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+    const Var h = nn::fc(x, {.size = 8, .act = "tanh", .name = "first"});
+    const Var logits = nn::fc(h, {.size = 5, .name = "last"});
+    b.op("scale", {{"x", logits}}, {}, {{"out", "rows"}});
+    b.op("mean", {{"x", logits}}, {}, {{"out", "average"}});
+    return nn::mean(nn::softmax_cross_entropy(logits, y));
+  };
+  Job job{.net = net, .steps = 1, .fetch = {"average"}};
+  const Result one = train(job);
+  job.pp = 2;
+  const Result two = train(job);
+  for (const auto& fetched : two.fetched)
+    expect_close(fetched.at("average"), one.fetched[0].at("average"), 1e-6, "average");
+  job.pp = 1;
+  job.fetch = {"rows"};
+  EXPECT_EQ(train(job).fetched[0].at("rows").shape(), Shape({24, 5}));
+  const Made first = make({.pp = 2, .net = net}, 0);
+  runtime::PlanOptions options;
+  options.mesh = Mesh({{"pp", 2}, {"dp", 1}}, 0);
+  expect_error(Error::Kind::kInvalidArgument, {"fetch 'rows': stage 1 of the pipeline computes it"},
+               [&] {
+                 runtime::plan_program(first.main, {{"x", {f32, {24, 12}}}, {"y", {i64, {24, 1}}}},
+                                       {"rows"}, options);
+               });
+}
+
+// ---- memory ----
+
+size_t peak_of(const Job& job, int rank) {
+  const Made made = make(job, rank);
+  runtime::PlanOptions options;
+  options.mesh = Mesh({{"pp", job.pp}, {"dp", job.dp}}, rank);
+  return runtime::plan_program(made.main, {{"x", {f32, {4096, 12}}}, {"y", {i64, {4096, 1}}}},
+                               {made.loss}, options)
+      .peak_bytes();
+}
+
+TEST(Pipeline, OneForwardOneBackwardNeedsLessMemory) {
+  Job job{.pp = 2, .micro_batches = 8, .net = plain};
+  const size_t one = peak_of(job, 0);
+  job.schedule = "F-then-B";
+  const size_t all = peak_of(job, 0);
+  EXPECT_LT(static_cast<double>(one), 0.6 * static_cast<double>(all));
+}
+
+// ---- refused ----
+
+TEST(Pipeline, RefusesWhatCannotWork) {
+  const auto refuses = [](const Job& job, const std::string& message) {
+    expect_error(Error::Kind::kInvalidArgument, {message}, [&] { make(job, 0); });
+  };
+  const auto layers = [](std::vector<int> stages) {
+    return [stages](Builder& b) {
+      const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+      Var h = x;
+      for (const int at : stages) {
+        const auto stage = b.in_stage(at);
+        h = nn::fc(h, {.size = 12});
+      }
+      const auto stage = b.in_stage(stages.back());
+      return nn::mean(nn::softmax_cross_entropy(h, y));
+    };
+  };
+  refuses({.pp = 2, .net = layers({0, 1, 0})}, "values cannot go back to an earlier stage");
+  refuses({.pp = 3, .net = layers({0, 2})}, "no op stands under 1");
+  refuses({.pp = 3, .net = layers({0, 1})},
+          "device_guards name 2 stages, but hybrid_configs.pp_degree is 3");
+  refuses({.pp = 2, .micro_batches = 1, .net = plain},
+          "set pipeline_configs['accumulate_steps'] to 2");
+  refuses({.pp = 8,
+           .micro_batches = 8,
+           .schedule = "F-then-B",
+           .net =
+               [](Builder& b) {
+                 return nn::mean(nn::fc(b.data("x", f32, {-1, 12}), {.size = 2}));
+               }},
+          "each stage needs a parameter of its own");
+  refuses({.pp = 2,
+           .net =
+               [](Builder& b) {
+                 const Var x = b.data("x", f32, {-1, 12});
+                 Var h;
+                 {
+                   const auto stage = b.in_stage(0);
+                   h = nn::fc(x, {.size = 3});
+                 }
+                 const auto stage = b.in_stage(1);
+                 return nn::mean(nn::tanh(h));
+               }},
+          "stage 1 of 2");
+  refuses({.pp = 2, .schedule = "2F2B", .net = plain}, "must be \"1F1B\" or \"F-then-B\"");
+  refuses({.pp = 2, .net = plain, .more = {{"gradient_merge", {{"k_steps", 2}}}}},
+          "raise pipeline_configs['accumulate_steps'] instead");
 }
 
 }  // namespace

@@ -39,6 +39,16 @@ class GradientMergeOptimizer(_Wrapping):
         super().__init__(inner_optimizer, {"k_steps": k_steps, "avg": avg})
 
 
+class PipelineOptimizer(_Wrapping):
+    """Each batch is cut into `num_microbatches`, whose gradients are added up. With fleet.distributed_optimizer the layers under
+    device_guard("gpu:N") are stage N, on a worker of its own."""
+
+    _switch = "pipeline"
+
+    def __init__(self, optimizer, num_microbatches=1, start_cpu_core_id=0):
+        super().__init__(optimizer, {"accumulate_steps": num_microbatches})
+
+
 class RecomputeOptimizer(_Wrapping):
     """Backward computes again what lies between the checkpoints. Without checkpoints the framework chooses them."""
 

@@ -2,7 +2,7 @@
 from paddle import _refuse
 from paddle import optimizer as _new
 from paddle._native import native
-from paddle.fluid._wrapping import GradientMergeOptimizer, RecomputeOptimizer  # noqa: F401
+from paddle.fluid._wrapping import GradientMergeOptimizer, PipelineOptimizer, RecomputeOptimizer  # noqa: F401
 from paddle.optimizer import Optimizer, _declared  # noqa: F401
 from paddle.optimizer._averages import ExponentialMovingAverage, Lookahead, ModelAverage  # noqa: F401
 
@@ -72,5 +72,4 @@ class DGCMomentumOptimizer(globals()["MomentumOptimizer"]):
 
 
 __getattr__ = _refuse.getter(__name__, {
-    "PipelineOptimizer": "fleet.DistributedStrategy().pipeline",
     "Dpsgd": "SGD", "DpsgdOptimizer": "SGD"})

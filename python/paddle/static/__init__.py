@@ -112,11 +112,13 @@ def name_scope(prefix=None):
 
 
 def device_guard(device=None):
-    """'cpu' and 'gpu' are this process; 'gpu:i' names a pipeline stage, which is not built yet."""
-    if device is not None and ":" in device:
-        raise _refuse.refuse(f"paddle.static.device_guard('{device}')", "device_guard('cpu')",
-                             "stages belong to the pipeline strategy, which is not built yet")
-    return _Nothing()
+    """Layers under 'gpu:i' or 'cpu:i' are stage i of a pipeline (strategy.pipeline); 'cpu', 'gpu' and 'gpu:all' say nothing:
+    there is one process for everything."""
+    kind, colon, number = (device or "cpu").partition(":")
+    if kind not in ("cpu", "gpu", "npu", "xpu") or (colon and number != "all" and not number.isdecimal()):
+        raise native.InvalidArgumentError(
+            f"paddle.static.device_guard: there is no device '{device}'; write 'cpu', 'gpu', or 'gpu:N' for stage N of a pipeline")
+    return _graph.stage_guard(int(number) if number.isdecimal() else -1)
 
 
 __getattr__ = _refuse.getter(__name__, {
