@@ -181,6 +181,10 @@ std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
         optimizer_->apply_gradients(gradients, where);
         if (on_servers) servers_->keep(b.main(), b.startup());
       });
+  // Gradients of what other workers have are gone.
+  std::erase_if(gradients, [&](const optim::ParamGrad& pair) {
+    return b.main().find(pair.grad.name()) == nullptr;
+  });
   applied_ = resolved.applied();
   note_described(mesh_, strategy_, std::move(others));
   if (mesh_.rank() == 0 && !applied_.empty())

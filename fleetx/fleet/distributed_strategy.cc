@@ -121,8 +121,10 @@ void check_built(const DistributedStrategy& strategy, const std::vector<std::str
     const bool matters = group.name == "hybrid_configs" || group.name == "gradient_scale_configs" ||
                          group.name == "trainer_desc_configs";
     if (!matters || field.name == "dp_degree" || field.name == "sharding_degree") return;
-    if (field.name == "mp_degree" && std::ranges::find(built, "tensor_parallel") != built.end())
-      return;
+    const auto follows = [&](const char* degree, const char* of) {
+      return field.name == degree && std::ranges::find(built, of) != built.end();
+    };
+    if (follows("mp_degree", "tensor_parallel") || follows("pp_degree", "pipeline")) return;
     fail(Error::Kind::kUnsupported, str(kWho, ".", full_name(group, field), " = ", read(field),
                                         ": this version has only the default"));
   });

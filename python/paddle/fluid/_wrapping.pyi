@@ -13,6 +13,10 @@ class GradientMergeOptimizer(_Wrapping):
     def __init__(self, inner_optimizer: Any, k_steps: Any = 1, avg: Any = True) -> None: ...
 
 
+class PipelineOptimizer(_Wrapping):
+    def __init__(self, optimizer: Any, num_microbatches: Any = 1, start_cpu_core_id: Any = 0) -> None: ...
+
+
 class RecomputeOptimizer(_Wrapping):
     def __init__(self, optimizer: Any) -> None: ...
 

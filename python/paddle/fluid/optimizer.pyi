@@ -9,6 +9,7 @@ from paddle._graph import Parameter as Parameter
 from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
 from paddle.fluid._wrapping import GradientMergeOptimizer as GradientMergeOptimizer
+from paddle.fluid._wrapping import PipelineOptimizer as PipelineOptimizer
 from paddle.fluid._wrapping import RecomputeOptimizer as RecomputeOptimizer
 from paddle.optimizer import Adadelta as _paddle_optimizer_Adadelta
 from paddle.optimizer import Adagrad as _paddle_optimizer_Adagrad
