@@ -5,6 +5,7 @@
 #include "fleetx/base/names.h"
 #include "fleetx/base/rng.h"
 #include "fleetx/fleet/fleet.h"
+#include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/transform.h"
 #include "fleetx/models/bert.h"
 #include "fleetx/models/mlp.h"
@@ -48,8 +49,11 @@ class Feeder {
   Var values(const std::string& name, Shape shape, const std::vector<int64_t>& values) {
     workload_.feed_types.emplace_back(name, ir::TensorType{i64, shape});
     if (values_) workload_.feeds.emplace_back(name, Tensor::of(shape, values));
+    const int64_t rows = shape[0] / batch_;
     shape[0] = -1;
-    return b_.data(name, i64, std::move(shape));
+    const Var data = b_.data(name, i64, std::move(shape));
+    if (rows > 1) ir::Rewriter(workload_.main).edit_var(name).attrs.emplace("rows", rows);
+    return data;
   }
 
  private:

@@ -51,6 +51,8 @@ using ir::Names;
 using ir::Role;
 using Position = ir::Rewriter::Position;
 
+constexpr int64_t kExampleRows = 8;  // of a micro-batch, where nobody says how many it has
+
 int stages_of(const Mesh& mesh) { return mesh.has(kStageAxis) ? mesh.size(kStageAxis) : 1; }
 int stage_of(const Mesh& mesh) { return mesh.has(kStageAxis) ? mesh.coordinate(kStageAxis) : 0; }
 
@@ -209,8 +211,9 @@ class Pipeline final : public Strategy {
   }
 
   void on_forward(Programs& programs, const StrategyContext& context) const override {
+    const int64_t rows = number(context, "micro_batch_size");
     stage_forward(programs.main, {.stages = stages_of(context.mesh),
-                                  .micro_batch = number(context, "micro_batch_size")});
+                                  .micro_batch = rows > 1 ? rows : kExampleRows});
     if (context.mesh.rank() == 0) say_stages(programs.main, context);
   }
 

@@ -21,7 +21,7 @@ class Line {
   Line(const ir::Program& main, const std::vector<const ir::Op*>& ops, int64_t batch)
       : p_(main), batch_(batch) {
     for (const ir::VarInfo* v : main.vars())
-      if (v->is_data || v->persistable) types_.emplace(v->name, known(v->type));
+      if (v->is_data || v->persistable) types_.emplace(v->name, known(*v));
     size_t next = 0;
     for (const ir::Op& op : main.ops()) {
       if (op.role != ir::Role::kForward) continue;
@@ -55,9 +55,12 @@ class Line {
     return of[static_cast<size_t>(i)];
   }
 
-  ir::TensorType known(ir::TensorType type) const {
+  ir::TensorType known(const ir::VarInfo& var) const {
+    ir::TensorType type = var.type;
+    const auto rows = var.attrs.find("rows");
     for (int d = 0; d < type.shape.rank(); ++d)
-      if (type.shape[d] < 0) type.shape[d] = batch_;
+      if (type.shape[d] < 0)
+        type.shape[d] = batch_ * (rows == var.attrs.end() || d > 0 ? 1 : rows->second.as<int64_t>());
     return type;
   }
 

@@ -68,6 +68,7 @@ class Unroll {
     for (size_t i = 0; i < slots.size(); ++i) {
       // The first gradients come while the forward before is computed.
       if (i + 1 < slots.size() && slots[i + 1] == first) receive_gradients(0);
+      if (i + 1 == slots.size()) receive_shared();
       add_slot(slots[i]);
     }
     finish(values_);
@@ -81,6 +82,13 @@ class Unroll {
   }
 
  private:
+  // What a stage has added up of the gradient of another's parameter.
+  struct SharedSum {
+    const SharedGradient* of;
+    Message message;
+    std::string name() const { return sum_name(*of, message.from); }
+  };
+
   // ---- what there is to do ----
 
   // Trained parameters whose gradient is made elsewhere than on the first stage that uses them.
@@ -153,7 +161,10 @@ class Unroll {
         borrowed_.insert(m.var);
       }
     }
-    next_tag_ = tag;
+    for (const SharedGradient& g : shared_)
+      for (const auto& [from, part] : g.parts)
+        if (from != owner_of(g))
+          shared_sums_.push_back({&g, {part, from, owner_of(g), tag++}});
   }
 
   // ---- names ----
@@ -379,34 +390,36 @@ class Unroll {
 
   // ---- gradients ----
 
-  // Those of parameters of several stages are added up on the first of them.
+  // Those of parameters of several stages are added up on the first of them. They are received
+  // while it computes its last backward.
+  void receive_shared() {
+    for (const SharedSum& part : shared_sums_) {
+      if (part.message.to != stage_) continue;
+      const ir::TensorType& type = before_.var(part.of->parameter).type;
+      // Like data, so that it counts as different on workers that are fed differently.
+      start_receive(gradients_, part.message, part.name(),
+                    {.type = kReceive,
+                     .inputs = {{"like", {first_data()}}},
+                     .attrs = {{"shape", type.shape},
+                               {"dtype", before_.var(part.message.var).type.dtype},
+                               {"per_row", ir::Ints(static_cast<size_t>(type.shape.rank()))},
+                               {"parts", count_}},
+                     .role = Role::kBackward});
+    }
+  }
   void share_gradients() {
+    for (const SharedSum& part : shared_sums_) {
+      if (part.message.from == stage_)
+        send(gradients_, part.message, part.name(), Role::kBackward);
+      if (part.message.to == stage_)
+        wait_receive(gradients_, part.message, part.name(), Role::kBackward);
+    }
     for (const SharedGradient& g : shared_) {
-      const int owner = owner_of(g);
+      if (owner_of(g) != stage_) continue;
       Names all;
-      if (owner == stage_ && g.parts.contains(stage_)) all.push_back(sum_name(g, stage_));
-      for (const auto& [from, part] : g.parts) {
-        const int tag = next_tag_++;
-        if (from == owner) continue;
-        const Message m{part, from, owner, tag};
-        const std::string sum = sum_name(g, from);
-        if (stage_ == from) send(gradients_, m, sum, Role::kBackward);
-        if (stage_ != owner) continue;
-        // Like data, so that it counts as different on workers that are fed differently.
-        NewOp get{
-            .type = kReceive,
-            .inputs = {{"like", {first_data()}}},
-            .attrs = {{"shape", before_.var(g.parameter).type.shape},
-                      {"dtype", before_.var(part).type.dtype},
-                      {"per_row",
-                       ir::Ints(static_cast<size_t>(before_.var(g.parameter).type.shape.rank()))},
-                      {"parts", count_}},
-            .role = Role::kBackward};
-        start_receive(gradients_, m, sum, std::move(get));
-        wait_receive(gradients_, m, sum, Role::kBackward);
-        all.push_back(sum);
-      }
-      if (stage_ != owner) continue;
+      if (g.parts.contains(stage_)) all.push_back(sum_name(g, stage_));
+      for (const SharedSum& part : shared_sums_)
+        if (part.of == &g) all.push_back(part.name());
       add({.type = "sum", .inputs = {{"xs", all}}, .outputs = {{"out", {g.gradient}}}});
     }
   }
@@ -551,7 +564,7 @@ class Unroll {
   std::vector<Message> send_values_, get_values_, send_gradients_, get_gradients_;
   std::vector<Message> send_parameters_, get_parameters_;
   std::set<std::string> borrowed_;  // parameters of another stage that this one reads
-  int next_tag_ = 0;
+  std::vector<SharedSum> shared_sums_;
   std::map<std::string, std::string> tickets_;       // by what is received
   std::map<std::string, std::string> sums_;          // by a gradient: that of all micro-batches
   std::map<std::string, Names> so_far_;              // terms of the sum
