@@ -9,6 +9,7 @@ from many import measure_many
 from movielens import measure_auc
 from net import measure_net
 from own_programs import measure_selection, measure_tables
+from pipeline import measure_pipeline
 from predict import measure_predictions, measure_published
 from ragged import measure_ragged
 from report import Figure
@@ -22,7 +23,7 @@ from translation import measure_translation
 from variants import measure_amp, measure_recompute
 
 LISTED = {"amp": measure_amp, "recompute": measure_recompute, "strategies": measure_strategies,
-          "sharding": measure_sharding, "learning": measure_learning,
+          "sharding": measure_sharding, "pipeline": measure_pipeline, "learning": measure_learning,
           "dgc-selection": measure_selection, "ps": measure_ps, "ps-table": measure_tables, "ps-auc": measure_auc,
           "ps-many": measure_many, "tokenizer": measure_tokenizer, "ragged": measure_ragged,
           "transformer-bleu": measure_translation,

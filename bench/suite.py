@@ -278,6 +278,8 @@ BENCHES = {b.name: b for b in [
     Listed("sharding", "BERT-base by 2 and 4 workers of this machine: speed and memory of stages 1, 2 and 3",
            "of own data parallel: speed >= 0.95, 0.95, 0.85, memory of stage 3 <= 0.72 (2 workers), 0.5 (4); of own plan: "
            "memory <= 1.05"),
+    Listed("pipeline", "BERT-base in 2 stages x 8 micro-batches by 2 workers of this machine, against one worker with the batch",
+           "of one worker x 2 with the same micro-batches: >= 0.85"),
     Listed("learning", "accuracy of every strategy and of ten combinations, Fashion-MNIST and flowers, 2 and 4 workers; lars "
            "and lamb with a batch of 8,192; draws curves into build/bench-learning", "of plain data parallel, in the mean of "
            "3 seeds: >= 0.995 (flowers: >= 0.98); batch 8,192 of momentum, adam: >= 1", rounds=1),
