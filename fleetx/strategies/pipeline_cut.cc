@@ -60,7 +60,8 @@ class Line {
     const auto rows = var.attrs.find("rows");
     for (int d = 0; d < type.shape.rank(); ++d)
       if (type.shape[d] < 0)
-        type.shape[d] = batch_ * (rows == var.attrs.end() || d > 0 ? 1 : rows->second.as<int64_t>());
+        type.shape[d] =
+            batch_ * (rows == var.attrs.end() || d > 0 ? 1 : rows->second.as<int64_t>());
     return type;
   }
 

@@ -163,8 +163,7 @@ class Unroll {
     }
     for (const SharedGradient& g : shared_)
       for (const auto& [from, part] : g.parts)
-        if (from != owner_of(g))
-          shared_sums_.push_back({&g, {part, from, owner_of(g), tag++}});
+        if (from != owner_of(g)) shared_sums_.push_back({&g, {part, from, owner_of(g), tag++}});
   }
 
   // ---- names ----
@@ -409,8 +408,7 @@ class Unroll {
   }
   void share_gradients() {
     for (const SharedSum& part : shared_sums_) {
-      if (part.message.from == stage_)
-        send(gradients_, part.message, part.name(), Role::kBackward);
+      if (part.message.from == stage_) send(gradients_, part.message, part.name(), Role::kBackward);
       if (part.message.to == stage_)
         wait_receive(gradients_, part.message, part.name(), Role::kBackward);
     }

@@ -50,6 +50,48 @@ TEST(Send, AroundARing) {
   }
 }
 
+// A part of a batch of any size: three rows for each of its samples.
+TEST(Send, RecvMakesRowsOfABatch) {
+  run_workers(2, [&](int rank, const SharedGroups& groups) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    const ir::Var x = b.data("x", f32, {-1});
+    if (rank == 0) {
+      const ir::Var half =
+          b.op("slice", {{"x", x}},
+               {{"axes", ir::Ints{0}}, {"starts", ir::Ints{0}}, {"ends", ir::Ints{6}}});
+      b.op("send", {{"xs", std::vector{half}}}, to(1));
+    } else {
+      ir::Attrs attrs = to(0);
+      attrs.insert(
+          {{"shape", ir::Ints{0, 1}}, {"per_row", ir::Ints{3, 0}}, {"parts", 2}, {"dtype", "f32"}});
+      const ir::Var y = b.op("recv", {{"like", x}}, attrs, {{"out", ir::Names{"y"}}});
+      EXPECT_EQ(y.shape(), Shape({-1, 1}));
+      attrs.insert_or_assign("per_row", ir::Ints{3});
+      expect_error(Error::Kind::kInvalidArgument, {"per_row has 1 numbers, shape is"}, [&] {
+        b.op("recv", {{"like", x}}, attrs, {{"out", ir::Names{"z"}}});
+      });
+    }
+    runtime::Scope scope;
+    runtime::Executor exe({.plan = {.groups = groups}});
+    // Of 4 samples, the receiver gets half: 2 x 3 rows.
+    const runtime::Feeds feeds{
+        {"x", Tensor::of<float>(
+                  rank == 0 ? Shape{6} : Shape{4},
+                  rank == 0 ? std::vector<float>{1, 2, 3, 4, 5, 6} : std::vector<float>(4))}};
+    const auto out = exe.run(main, scope, feeds, rank == 0 ? ir::Names{} : ir::Names{"y"});
+    if (rank == 1) {
+      EXPECT_EQ(out[0].shape(), Shape({6, 1}));
+      EXPECT_EQ(values_in(out[0]), (Value{1, 2, 3, 4, 5, 6}));
+      EXPECT_TRUE(
+          contains(error_of([&] {
+                     exe.run(main, scope, {{"x", Tensor::of<float>({3}, {1, 2, 3})}}, {"y"});
+                   }),
+                   "its rows cannot be cut into 2 equal parts"));
+    }
+  });
+}
+
 TEST(Send, RecvMakesTheShapeThatItIsTold) {
   run_workers(2, [&](int rank, const SharedGroups& groups) {
     ir::Program main, startup;

@@ -130,5 +130,39 @@ TEST(Predict, AReportSaysWhatDoesNotFit) {
       contains(report({{"worker", 4, p}}, mesh, m, 4), "does not fit: the ranks of a host"));
 }
 
+// Two stages, each with a product for each of `count` micro-batches; the first sends its results.
+runtime::PlannedProgram stage_of(int stage, int count) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {100, 1000});
+  ir::Names results;
+  for (int i = 0; i < count; ++i) {
+    ir::Var in = x;
+    const ir::Attrs attrs{{"group", "pp"}, {"peer", 1 - stage}};
+    if (stage == 1) in = b.op("recv", {{"like", x}}, attrs, {{"out", ir::Names{str("in", i)}}});
+    const ir::Var y = nn::fc(in, {.size = 1000, .bias = false});
+    results.push_back(y.name());
+    if (stage == 0) b.op("send", {{"xs", std::vector{y}}}, attrs);
+  }
+  runtime::PlanOptions options;
+  options.mesh = Mesh({{"pp", 2}}, stage);
+  return runtime::plan_program(main, {{"x", {f32, {100, 1000}}}}, results, options);
+}
+
+// The second stage waits for the first micro-batch, and from then on both compute.
+TEST(Predict, StagesWaitForMessages) {
+  Machine m = machine();
+  m.host = {.bytes_per_second = 1e12};
+  const runtime::PlannedProgram first = stage_of(0, 4), second = stage_of(1, 4);
+  const auto all = predict_stages({&first, &second}, {.machine = m, .ranks_per_host = 2});
+  ASSERT_EQ(all.size(), 2u);
+  const double product = all[0].time.compute_s / 4;
+  EXPECT_NEAR(product, 0.4, 0.01);  // 0.2 GFLOP on half of the host
+  EXPECT_NEAR(all[0].seconds, 5 * product, 0.02);
+  EXPECT_NEAR(all[1].seconds, 5 * product, 0.02);
+  EXPECT_NEAR(all[1].time.bubble_s + all[1].time.exposed_s, product, 0.02);
+  EXPECT_EQ(all[0].timeline.ranks.size(), 2u);
+}
+
 }  // namespace
 }  // namespace fleetx::predict

@@ -145,3 +145,12 @@ def test_refusals(settings, error):
         loss = network()
         with pytest.raises(ValueError, match=error):
             fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy).minimize(loss)
+
+
+def test_plan_of_every_stage(tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    result = documents.run(["fleetrun", "--plan", "--nnodes=1", "--nproc_per_node=4", "train.py", "{}", "guarded", "none", "0", "1"],
+                           tmp_path)
+    assert result.code == 0, result.output
+    assert "job: 4 workers, pp 2, dp 2; 1 host of 4 ranks" in result.output
+    assert re.search(r"stage 0 +2 ", result.output) and re.search(r"stage 1 +2 ", result.output)
