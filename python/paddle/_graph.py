@@ -5,6 +5,7 @@ from collections import abc
 
 from paddle import _dtype
 from paddle._block import Block, Operator  # noqa: F401
+from paddle._lod_tensor import check_loose_rows
 from paddle._native import native, user_line
 from paddle.utils import unique_name
 
@@ -533,7 +534,7 @@ def emit(op, inputs, attrs=None, outputs=None, name=None):
     layer = name or unique_name.generate(op)
     lengths = _lengths_of(v for value in inputs.values() for v in as_list(value))
     if lengths is not None and lengths.loose_rows:
-        _check_loose_rows(op, attrs or {})
+        check_loose_rows(op, attrs or {})
     try:
         made = program.builder().op(op, slots, attrs or {}, dests, layer, *user_line())
     except native.InvalidArgumentError:
@@ -546,15 +547,6 @@ def emit(op, inputs, attrs=None, outputs=None, name=None):
             for v in variables:
                 v.lengths = lengths
     return out
-
-
-def _check_loose_rows(op, attrs):
-    """An op must not mix rows of sequences with the rows behind them, which belong to none."""
-    over_all = op in ("mean", "accuracy", "auc", "batch_norm") or op.startswith("reduce_") and 0 in (attrs.get("dim") or [0])
-    if over_all:
-        raise native.UnsupportedError(
-            f"{op}: over the rows of sequence_unpad or sequence_slice, behind which stand rows of no sequence; take one row "
-            "per sequence first (sequence_pool), or feed the input with lod_level=1")
 
 
 def _emit_in_float32(op, inputs, attrs, name):
@@ -592,7 +584,7 @@ def layer_call(function, x, options, name):
     if x.dtype == "float64":
         return in_float64(layer_call(function, in_float32(x), options, name))
     if x.lengths is not None and x.lengths.loose_rows:
-        _check_loose_rows(function.__name__, {})
+        check_loose_rows(function.__name__, {})
     program = x._program
     out = program._variable(function(program.builder(), x.name, options, name, *user_line()))
     out.lengths = x.lengths

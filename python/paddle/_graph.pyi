@@ -9,6 +9,7 @@ from paddle._block import Block as Block
 from paddle._block import Operator as Operator
 from paddle._executor import Scope as Scope
 from paddle._executor import ScopeTensor as ScopeTensor
+from paddle._lod_tensor import check_loose_rows as check_loose_rows
 from paddle._native import user_line as user_line
 from paddle._param import ParamAttr as ParamAttr
 from paddle._unwritten import Unwritten as Unwritten

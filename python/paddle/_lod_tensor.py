@@ -1,6 +1,8 @@
 """Arrays with the lengths of the sequences in them."""
 import numpy
 
+from paddle._native import native
+
 
 class _Shape(tuple):
     """shape[0] as of an array, shape() as of a LoDTensor."""
@@ -77,3 +79,12 @@ class LoDTensor:
 
     def __repr__(self):
         return repr(self._array)
+
+
+def check_loose_rows(op, attrs):
+    """An op must not mix rows of sequences with the rows behind them, which belong to none."""
+    over_all = op in ("mean", "accuracy", "auc", "batch_norm") or op.startswith("reduce_") and 0 in (attrs.get("dim") or [0])
+    if over_all:
+        raise native.UnsupportedError(
+            f"{op}: over the rows of sequence_unpad or sequence_slice, behind which stand rows of no sequence; take one row "
+            "per sequence first (sequence_pool), or feed the input with lod_level=1")
