@@ -107,12 +107,12 @@ class Unroll {
     std::set<std::string> shared;
     for (const SharedGradient& g : shared_) {
       shared.insert(g.gradient);
-      if (const auto part = g.parts.find(stage_); part != g.parts.end()) {
-        check_arg(stage_ == owner_of(g) || is_dense(part->second), "pipeline: '", g.parameter,
-                  "' is used on the stages ", owner_of(g), " and ", stage_,
-                  ", and its gradient on stage ", stage_,
+      for (const auto& [stage, part] : g.parts) {
+        check_arg(stage == owner_of(g) || is_dense(part), "pipeline: '", g.parameter,
+                  "' is used on the stages ", owner_of(g), " and ", stage,
+                  ", and its gradient on stage ", stage,
                   " consists of rows, which do not travel between stages; use sparse=False there");
-        sums_[part->second] = sum_name(g, stage_);
+        if (stage == stage_) sums_[part] = sum_name(g, stage);
       }
     }
     for (const ir::Training::Parameter& p : before_.training().parameters)

@@ -137,13 +137,14 @@ void expect_same_training(const Result& got, const Result& want, double toleranc
   }
   EXPECT_EQ(seen.size(), want.state[0].size()) << what;
   // Each worker has the loss of its part of the batch.
-  for (size_t i = 0; i < want.losses[0].size(); ++i) {
-    double mean = 0;
-    for (const auto& losses : got.losses) mean += static_cast<double>(losses[i]);
-    mean /= static_cast<double>(got.losses.size());
-    EXPECT_NEAR(mean, want.losses[0][i], tolerance * std::abs(want.losses[0][i]))
+  const auto mean = [](const Result& of, size_t step) {
+    double sum = 0;
+    for (const auto& losses : of.losses) sum += static_cast<double>(losses[step]);
+    return sum / static_cast<double>(of.losses.size());
+  };
+  for (size_t i = 0; i < want.losses[0].size(); ++i)
+    EXPECT_NEAR(mean(got, i), mean(want, i), tolerance * std::abs(mean(want, i)))
         << what << ", loss of step " << i;
-  }
 }
 
 // Four layers, two on each of two stages.
@@ -436,6 +437,22 @@ TEST(Pipeline, WithAmp) {
   expect_same_training(train(job), one, 1e-2, "2 x 2");
 }
 
+TEST(Pipeline, WithOtherStrategies) {
+  for (const auto& [name, optimizer] : {std::pair{"lars", "momentum"}, {"lamb", "adam"}}) {
+    Job job{.net = plain, .optimizer = optimizer, .more = {{name}}};
+    const Result one = train(job);
+    job.pp = 2;
+    expect_same_training(train(job), one, 1e-6, name);
+  }
+  for (const std::string name : {"sync_batch_norm", "fp16_allreduce"}) {
+    Job job{.dp = 2, .micro_batches = 2, .net = normed, .more = {{name}}};
+    if (name == "fp16_allreduce") job.net = plain;
+    const Result one = train(job);
+    job.pp = 2;
+    expect_same_training(train(job), one, 1e-6, name);
+  }
+}
+
 TEST(Pipeline, CheckpointsAreThoseOfAnyNumberOfStages) {
   TempDir folder;
   Job job{.net = tied, .optimizer = "adam", .steps = 4};
@@ -548,6 +565,24 @@ TEST(Pipeline, RefusesWhatCannotWork) {
                  return nn::mean(nn::tanh(h));
                }},
           "stage 1 of 2");
+  refuses({.pp = 2,
+           .net =
+               [](Builder& b) {
+                 const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+                 const auto look = [&](int at) {
+                   const auto stage = b.in_stage(at);
+                   return nn::embedding(nn::reshape(y, {-1}),
+                                        {.rows = 5, .dim = 12, .sparse = true, .name = "table"});
+                 };
+                 Var h = nn::add(look(0), x);
+                 const auto stage = b.in_stage(1);
+                 h = nn::fc(h, {.size = 12});
+                 const Var again =
+                     b.op("embedding", {{"w", b.var("table.w_0")}, {"ids", nn::reshape(y, {-1})}},
+                          {{"sparse", true}});
+                 return nn::mean(nn::add(h, again));
+               }},
+          "rows, which do not travel between stages");
   refuses({.pp = 2, .schedule = "2F2B", .net = plain}, "must be \"1F1B\" or \"F-then-B\"");
   refuses({.pp = 2, .net = plain, .more = {{"gradient_merge", {{"k_steps", 2}}}}},
           "raise pipeline_configs['accumulate_steps'] instead");
