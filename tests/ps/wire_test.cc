@@ -35,7 +35,7 @@ TEST(Wire, RefusesDamagedHeaders) {
   expect_error(kDamaged, {"not of this protocol"}, [&] { decode(with(0, 'x')); });
   expect_error(kDamaged, {"unknown kind 0"}, [&] { decode(with(4, 0)); });
   expect_error(kDamaged, {"unknown kind 99"}, [&] { decode(with(4, 99)); });
-  expect_error(kDamaged, {"flags"}, [&] { decode(with(5, 64)); });
+  expect_error(kDamaged, {"flags"}, [&] { decode(with(5, static_cast<char>(128))); });
   expect_error(kDamaged, {"reserved"}, [&] { decode(with(6, 1)); });
   Header infinite;
   infinite.lr = std::numeric_limits<float>::infinity();
