@@ -1,5 +1,7 @@
 #include "fleetx/base/cgroup.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -17,6 +19,9 @@ namespace fs = std::filesystem;
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 enum class Version { kOne, kTwo };
+enum class Kind { kCpu, kMemory };
+
+std::string_view controller_of(Kind kind) { return kind == Kind::kCpu ? "cpu" : "memory"; }
 
 struct Mount {
   Version version;
@@ -58,7 +63,7 @@ std::string unescaped(const std::string& text) {
 }
 
 // Lines such as "33 31 0:30 /docker/7f /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct".
-std::vector<Mount> mounts(const fs::path& root) {
+std::vector<Mount> mounts(const fs::path& root, Kind kind) {
   std::vector<Mount> list;
   std::ifstream in(root / "proc/self/mountinfo");
   for (std::string line; std::getline(in, line);) {
@@ -67,21 +72,21 @@ std::vector<Mount> mounts(const fs::path& root) {
     if (fields.size() < 6 || fields.end() - dash < 4) continue;
     const std::string &group = fields[3], &folder = fields[4], &type = dash[1], &options = dash[3];
     if (type == "cgroup2") list.push_back({Version::kTwo, unescaped(group), unescaped(folder)});
-    if (type == "cgroup" && has_item(options, "cpu"))
+    if (type == "cgroup" && has_item(options, controller_of(kind)))
       list.push_back({Version::kOne, unescaped(group), unescaped(folder)});
   }
   return list;
 }
 
 // Lines such as "0::/system.slice/a.service" (version 2) and "4:cpu,cpuacct:/docker/7f".
-std::optional<std::string> own_group(const fs::path& root, Version version) {
-  std::ifstream in(root / "proc/self/cgroup");
+std::optional<std::string> group_of(const fs::path& process, Version version, Kind kind) {
+  std::ifstream in(process / "cgroup");
   for (std::string line; std::getline(in, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     if (version == Version::kTwo ? controllers.empty() && line.substr(0, first) == "0"
-                                 : has_item(controllers, "cpu"))
+                                 : has_item(controllers, controller_of(kind)))
       return line.substr(second + 1);
   }
   return std::nullopt;
@@ -100,7 +105,7 @@ std::vector<double> numbers(const fs::path& file) {
   return list;
 }
 
-double limit_of(const fs::path& folder, Version version) {
+double cores_of(const fs::path& folder, Version version) {
   std::vector<double> values;
   if (version == Version::kTwo) {
     values = numbers(folder / "cpu.max");
@@ -114,6 +119,13 @@ double limit_of(const fs::path& folder, Version version) {
   return values[0] / values[1];
 }
 
+double bytes_of(const fs::path& folder, Version version) {
+  constexpr double kMost = 1e18;  // version 1 writes a number of this size for "no limit"
+  const char* file = version == Version::kTwo ? "memory.max" : "memory.limit_in_bytes";
+  const std::vector<double> values = numbers(folder / file);
+  return values.empty() || values[0] >= kMost ? kUnlimited : values[0];
+}
+
 // The part of a group's path below what is mounted. A container may see its own group mounted as
 // the root, and a process that was moved has a path outside of it ("/../b"): then what is mounted
 // is all that can be seen.
@@ -123,18 +135,47 @@ fs::path below(const std::string& group, const std::string& mounted) {
   return outside ? fs::path() : relative;
 }
 
+// The groups of this process that can be seen, from the outermost on: (folder, below the mount).
+template <class Fn>
+void for_each_group(const fs::path& root, Kind kind, const Fn& fn) {
+  for (const Mount& mount : mounts(root, kind)) {
+    const auto group = group_of(root / "proc/self", mount.version, kind);
+    if (!group) continue;
+    const fs::path top = root / fs::path(mount.folder).relative_path();
+    fs::path path;
+    fn(mount, top, path);
+    for (const fs::path& part : below(*group, mount.group)) {
+      path /= part;
+      fn(mount, top / path, path);
+    }
+  }
+}
+
+bool is_in(const fs::path& inner, const fs::path& outer) {
+  return outer.empty() ||
+         std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
 }  // namespace
 
 double cpu_quota(const fs::path& root) {
   double least = kUnlimited;
-  for (const Mount& mount : mounts(root)) {
-    const auto group = own_group(root, mount.version);
-    if (!group) continue;
-    fs::path folder = root / fs::path(mount.folder).relative_path();
-    least = std::min(least, limit_of(folder, mount.version));
-    for (const fs::path& part : below(*group, mount.group))
-      least = std::min(least, limit_of(folder /= part, mount.version));
-  }
+  for_each_group(root, Kind::kCpu,
+                 [&](const Mount& mount, const fs::path& folder, const fs::path&) {
+                   least = std::min(least, cores_of(folder, mount.version));
+                 });
+  return least == kUnlimited ? 0 : least;
+}
+
+double memory_limit(int siblings, const fs::path& root) {
+  double least = kUnlimited;
+  const fs::path parent = root / "proc" / std::to_string(getppid());
+  for_each_group(
+      root, Kind::kMemory, [&](const Mount& mount, const fs::path& folder, const fs::path& path) {
+        const auto others = group_of(parent, mount.version, Kind::kMemory);
+        const bool alone = others && !is_in(below(*others, mount.group), path);
+        least = std::min(least, bytes_of(folder, mount.version) / (alone ? 1 : siblings));
+      });
   return least == kUnlimited ? 0 : least;
 }
 

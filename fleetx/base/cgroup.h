@@ -1,4 +1,5 @@
-// The CPU time that control groups grant this process: what a container's limit is made of.
+// The CPU time and memory that control groups grant this process: what a container's limits are
+// made of.
 #pragma once
 
 #include <filesystem>
@@ -10,5 +11,10 @@ namespace fleetx::cgroup {
 // (cpu.cfs_quota_us, cpu.cfs_period_us), also side by side. What cannot be read limits nothing.
 // A test gives another folder than / for proc/self/{cgroup,mountinfo} and the mount points.
 double cpu_quota(const std::filesystem::path& root = "/");
+
+// In bytes, likewise (memory.max, memory.limit_in_bytes); 0: no limit. `siblings` processes of one
+// parent, a launcher, divide the limit of a group that the parent is in, too; that of a group of
+// its own a process has for itself.
+double memory_limit(int siblings = 1, const std::filesystem::path& root = "/");
 
 }  // namespace fleetx::cgroup

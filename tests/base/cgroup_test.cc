@@ -119,6 +119,45 @@ TEST_F(Cgroup, WhatCannotBeReadLimitsNothing) {
   EXPECT_EQ(quota(), 0);
 }
 
+// ---- memory ----
+
+TEST_F(Cgroup, MemoryOfVersion2) {
+  version_2("/a/b");
+  EXPECT_EQ(cgroup::memory_limit(1, root_), 0);
+  write("sys/fs/cgroup/a/memory.max", "max\n");
+  EXPECT_EQ(cgroup::memory_limit(1, root_), 0);
+  write("sys/fs/cgroup/a/memory.max", "8589934592\n");
+  write("sys/fs/cgroup/a/b/memory.max", "9000000000\n");
+  EXPECT_EQ(cgroup::memory_limit(1, root_), 8589934592.0);
+}
+
+TEST_F(Cgroup, MemoryOfVersion1) {
+  write("proc/self/cgroup", "5:cpu:/elsewhere\n4:memory:/job\n0::/\n");
+  write("proc/self/mountinfo",
+        "31 30 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+        "32 30 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(cgroup::memory_limit(1, root_), 0) << "this number stands for none";
+  write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1073741824\n");
+  EXPECT_EQ(cgroup::memory_limit(1, root_), 1073741824.0);
+}
+
+TEST_F(Cgroup, MemoryOfAGroupThatTheLauncherIsInIsDivided) {
+  version_2("/job/worker_0");
+  write("sys/fs/cgroup/job/memory.max", "8000\n");
+  EXPECT_EQ(cgroup::memory_limit(2, root_), 4000) << "who knows where the launcher is";
+  write(str("proc/", getppid(), "/cgroup"), "0::/job/launcher\n");
+  EXPECT_EQ(cgroup::memory_limit(2, root_), 4000);
+  write("sys/fs/cgroup/job/worker_0/memory.max", "5000\n");
+  EXPECT_EQ(cgroup::memory_limit(2, root_), 4000);
+  write("sys/fs/cgroup/job/worker_0/memory.max", "3000\n");
+  EXPECT_EQ(cgroup::memory_limit(2, root_), 3000) << "for this process alone";
+  write(str("proc/", getppid(), "/cgroup"), "0::/jobs\n");
+  EXPECT_EQ(cgroup::memory_limit(4, root_), 3000);
+  write(str("proc/", getppid(), "/cgroup"), "0::/job/worker_0\n");
+  EXPECT_EQ(cgroup::memory_limit(4, root_), 750);
+}
+
 TEST(Threads, AQuotaLimitsThem) {
   EXPECT_EQ(threads_within(64, 0), 64);
   EXPECT_EQ(threads_within(64, 2), 2);
