@@ -1,6 +1,4 @@
 // fleetx bench: how fast a built-in network trains, or answers, here.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -10,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetx/base/cpu.h"
+#include "fleetx/base/process_memory.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/fleet/fleet.h"
 #include "fleetx/runtime/executor.h"
@@ -33,10 +32,11 @@ struct BenchCommand {
 };
 
 struct Measured {
-  std::vector<double> seconds;  // of each step, sorted
-  std::optional<double> loss;   // inference has none
+  std::vector<double> seconds;             // of each step, sorted
+  std::optional<double> first_loss, loss;  // inference has none
   double flops = 0;
-  size_t plan_bytes = 0;
+  size_t process_bytes = 0;  // before there was anything to train, and of kernels
+  size_t plan_bytes = 0, peak_bytes = 0;
   runtime::Profile::CallRow calls;  // to other workers, of all steps
 
   double best() const { return seconds.front(); }
@@ -50,6 +50,8 @@ struct Measured {
 // In every step the data is fed and the loss, or what inference computes, is fetched, as in a loop
 // that trains or answers.
 Measured measure(const Workload& w, const BenchCommand& c) {
+  Measured m;
+  m.process_bytes = resident_bytes();
   runtime::Scope scope;
   runtime::Executor().run(w.startup, scope);
   runtime::ExecutorOptions options = runtime::ExecutorOptions::from_env();
@@ -57,13 +59,13 @@ Measured measure(const Workload& w, const BenchCommand& c) {
   options.profile |= c.profile;
   runtime::Executor exe(options);
   const ir::Names fetch = c.test ? w.outputs : ir::Names{w.loss};
-  Measured m;
   for (int step = 0; step < c.warmup + c.steps; ++step) {
     const bool counts = step >= c.warmup;
     const auto start = std::chrono::steady_clock::now();
     runtime::Plan& plan = exe.plan(w.main, scope, w.feeds, fetch);
     (counts ? exe : quiet).run(plan);
     if (!c.test) m.loss = plan.fetched(0).item<float>();
+    if (step == 0) m.first_loss = m.loss, m.process_bytes += plan.planned().own_bytes();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (counts) m.seconds.push_back(took.count());
     m.flops = plan.flops();
@@ -76,14 +78,11 @@ Measured measure(const Workload& w, const BenchCommand& c) {
     m.calls.bytes_sent += call.bytes_sent;
   }
   if (c.profile) std::cerr << exe.profile().table();
+  m.peak_bytes = peak_resident_bytes();
   return m;
 }
 
-double peak_rss_mib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
+double mib(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 void bench(const BenchCommand& c) {
   if (c.threads > 0) set_num_threads(c.threads);
@@ -91,10 +90,11 @@ void bench(const BenchCommand& c) {
   if (c.test) make_inference(w);
   const Measured m = measure(w, c);
   const int workers = fleet::worker_num();
+  const std::vector<double> peaks = fleet::util().all_gather(mib(m.peak_bytes));
+  const std::vector<double> plans = fleet::util().all_gather(mib(m.plan_bytes + m.process_bytes));
   fleet::barrier_worker();  // nobody ends while others measure
   if (!fleet::is_first_worker()) return;
   w.items *= workers / w.stages;
-  const double plan_mib = static_cast<double>(m.plan_bytes) / (1 << 20);
   if (c.json) {
     nlohmann::ordered_json line = {{"model", c.model},
                                    {"batch", w.batch},
@@ -106,11 +106,15 @@ void bench(const BenchCommand& c) {
                                    {"steps_per_s", 1 / m.best()},
                                    {"items_per_s", w.items / m.best()},
                                    {"gflops", m.flops * workers / m.best() / 1e9},
-                                   {"peak_mib", peak_rss_mib()},
-                                   {"plan_mib", plan_mib},
+                                   {"peak_mib", mib(m.peak_bytes)},
+                                   {"plan_mib", mib(m.plan_bytes)},
+                                   {"process_mib", mib(m.process_bytes)},
+                                   {"peaks_mib", peaks},
+                                   {"plans_mib", plans},
+                                   {"first_loss", nullptr},
                                    {"loss", nullptr},
                                    {"isa", cpu::name_of(cpu::capabilities().best)}};
-    if (m.loss) line["loss"] = *m.loss;
+    if (m.loss) line["first_loss"] = *m.first_loss, line["loss"] = *m.loss;
     if (c.profile) {
       line["calls_s"] = m.calls.seconds / c.steps;
       line["waited_s"] = m.calls.waited_seconds / c.steps;
@@ -127,8 +131,9 @@ void bench(const BenchCommand& c) {
             << "  speed      " << decimal(1 / m.best(), 2) << " steps/s, "
             << decimal(w.items / m.best(), 1) << " " << w.unit << "/s, "
             << decimal(m.flops * workers / m.best() / 1e9, 1) << " GFLOP/s\n"
-            << "  memory     " << decimal(peak_rss_mib(), 0) << " MiB in the process, "
-            << decimal(plan_mib, 0) << " MiB by the plan\n";
+            << "  memory     " << decimal(mib(m.peak_bytes), 0) << " MiB in the process, "
+            << decimal(mib(m.plan_bytes), 0) << " MiB by the plan and "
+            << decimal(mib(m.process_bytes), 0) << " MiB for the process itself\n";
   if (m.loss) std::cout << "  loss       " << decimal(*m.loss, 4) << "\n";
 }
 
@@ -140,10 +145,11 @@ std::string footer() {
       "it is the forward part as used after training, up to the logits. Speed is that of the best\n"
       "step; gflops counts the arithmetic of the plan. With --json one line is printed with the\n"
       "fields model, batch, threads, workers, best_s, median_s, total_s (all measured steps),\n"
-      "steps_per_s, items_per_s, gflops, peak_mib (whole process), plan_mib (what the plan says "
-      "it\n"
-      "needs), loss (null with --test) and isa; with --profile also calls_s, waited_s and "
-      "sent_mb:\n"
+      "steps_per_s, items_per_s, gflops, peak_mib (whole process; memory that workers share is\n"
+      "divided between them), plan_mib (what the plan says it needs), process_mib (before there\n"
+      "was a plan, and its kernels), peaks_mib and plans_mib (of every worker, the latter with\n"
+      "process_mib), first_loss and loss (null with --test) and isa; with --profile also calls_s,\n"
+      "waited_s and sent_mb:\n"
       "seconds of calls to other workers, those in which this one had nothing else to do, and "
       "what\n"
       "went to other hosts, each in the mean of the steps.\n"

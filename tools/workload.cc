@@ -130,6 +130,10 @@ Trained bert_large(Feeder& f) {
   return bert(f, {.hidden = 1024, .layers = 24, .heads = 16, .intermediate = 4096});
 }
 
+Trained bert_07b(Feeder& f) {
+  return bert(f, {.hidden = 1536, .layers = 24, .heads = 24, .intermediate = 6144});
+}
+
 Trained mlp(Feeder& f, int64_t inputs, int64_t hidden) {
   return image_model(f, models::mlp(f.normal("x", {inputs}), {.hidden = {hidden, hidden}}).logits);
 }
@@ -180,6 +184,10 @@ const std::vector<Entry>& entries() {
       {{"bert-large", "BERT-large, sequences of 128, both heads; adam", 4},
        "tokens",
        bert_large,
+       [] { return share(optim::Adam({.lr = 1e-4})); }},
+      {{"bert-0.7b", "BERT of 24 layers x 1,536: 0.73 G parameters; adam", 4},
+       "tokens",
+       bert_07b,
        [] { return share(optim::Adam({.lr = 1e-4})); }},
       {{"mlp", "784-512-512-10, relu; momentum", 64},
        "examples",

@@ -16,6 +16,7 @@
 #include "fleetx/comm/groups.h"
 #include "fleetx/kernel/ticket.h"
 #include "fleetx/runtime/bind.h"
+#include "fleetx/runtime/check_fits.h"
 #include "fleetx/runtime/plan_hook.h"
 #include "fleetx/runtime/profile_session.h"
 #include "fleetx/runtime/trace.h"
@@ -195,8 +196,10 @@ Plan& Executor::make_plan(const ir::Program& program, Scope& scope,
     std::filesystem::create_directories(options.dump_dir);
   }
   const ComputeMode mode;
-  auto made = bind(plan_program(program, types, fetch, options), scope,
-                   {.groups = groups, .memory = memory_});
+  static const MemoryLimit memory = memory_limit();
+  PlannedProgram planned = plan_program(program, types, fetch, options);
+  check_fits(planned, memory);
+  auto made = bind(std::move(planned), scope, {.groups = groups, .memory = memory_});
   ++plans_made_;
   log::debug("executor", "plan of ", made->steps().size(), " steps made in ",
              made->seconds_to_make(), " s");

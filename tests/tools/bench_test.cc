@@ -16,9 +16,10 @@ TEST(Bench, JsonHasTheAgreedFields) {
   const Json line = Json::parse(r.out);
   std::vector<std::string> keys;
   for (const auto& [key, value] : line.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"model", "batch", "threads", "workers", "best_s",
-                                            "median_s", "total_s", "steps_per_s", "items_per_s",
-                                            "gflops", "peak_mib", "plan_mib", "loss", "isa"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{
+                      "model", "batch", "threads", "workers", "best_s", "median_s", "total_s",
+                      "steps_per_s", "items_per_s", "gflops", "peak_mib", "plan_mib", "process_mib",
+                      "peaks_mib", "plans_mib", "first_loss", "loss", "isa"}));
   EXPECT_EQ(line["model"], "tiny-mlp");
   EXPECT_EQ(line["batch"], 4);
   EXPECT_EQ(line["threads"], 1);
@@ -29,6 +30,9 @@ TEST(Bench, JsonHasTheAgreedFields) {
   EXPECT_NEAR(line["items_per_s"].get<double>() / line["steps_per_s"].get<double>(), 4, 1e-9);
   EXPECT_GT(line["gflops"].get<double>(), 0);
   EXPECT_GT(line["peak_mib"], line["plan_mib"]);
+  EXPECT_EQ(line["peaks_mib"], Json::array({line["peak_mib"]}));
+  EXPECT_NEAR(line["plans_mib"][0].get<double>(),
+              line["plan_mib"].get<double>() + line["process_mib"].get<double>(), 1e-6);
   EXPECT_TRUE(std::isfinite(line["loss"].get<double>()));
 }
 
@@ -112,7 +116,7 @@ TEST(Bench, StrategyComesFromAFile) {
 
 TEST(Bench, MistakesAreExplained) {
   expect_error(run_tool({"bench", "resnet5"}), 2,
-               "no model 'resnet5'; known: resnet50, vgg16, bert-base, bert-large, mlp");
+               "no model 'resnet5'; known: resnet50, vgg16, bert-base, bert-large, bert-0.7b, mlp");
   expect_error(run_tool({"bench", "mlp", "--steps", "0"}), 2, "--steps");
   expect_error(run_tool({"bench", "mlp", "--batch", "-1"}), 2, "--batch");
   expect_error(run_tool({"bench"}), 2, "MODEL is required");
