@@ -18,6 +18,7 @@ struct PlanCommand {
   PlanRequest request;
   std::string machines, timeline;
   int ranks_per_host = 0;
+  double memory_limit = 0;  // MiB of a worker; 0: any
   bool json = false;
 };
 
@@ -34,7 +35,8 @@ void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
   const predict::Machine machine = predict::Machine::load(c.machines);
   const predict::Setting setting{.machine = machine,
                                  .ranks_per_host = c.ranks_per_host,
-                                 .guarded_share = guarded_share(c.request.with)};
+                                 .guarded_share = guarded_share(c.request.with),
+                                 .process_bytes = made.process_bytes};
   // Ranks of other stages of a pipeline have plans of their own.
   const bool staged = made.mesh.has("pp") && made.mesh.size("pp") > 1;
   std::vector<PlannedRequest> others;
@@ -49,7 +51,7 @@ void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
   if (!staged) stages.push_back(&made.plan);
   const std::vector<predict::Prediction> all = predict::predict_stages(stages, setting);
   const auto& p = *std::ranges::max_element(
-      all, {}, [](const predict::Prediction& s) { return s.memory.total(); });
+      all, {}, [](const predict::Prediction& s) { return s.peak_bytes(); });
   const int per_host = predict::ranks_per_host(setting, made.mesh);
   if (!c.timeline.empty()) p.timeline.save(c.timeline);
   if (c.json) {
@@ -58,7 +60,8 @@ void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
         {"compute_s", p.time.compute_s},
         {"exposed_s", p.time.exposed_s},
         {"bubble_s", p.time.bubble_s},
-        {"peak_mib", static_cast<double>(p.memory.total()) / (1 << 20)},
+        {"peak_mib", static_cast<double>(p.peak_bytes()) / (1 << 20)},
+        {"process_mib", static_cast<double>(p.process_bytes) / (1 << 20)},
         {"host_mb", p.links.host_bytes / 1e6},
         {"network_mb", p.links.network_bytes / 1e6},
         {"workers", made.mesh.world()},
@@ -76,12 +79,25 @@ void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
               << "/s\n";
 }
 
+// An error, not only a line of the table: scripts ask for it.
+void check_limit(const PlanCommand& c, const PlannedRequest& made) {
+  const double process =
+      static_cast<double>(made.process_bytes + made.plan.own_bytes()) / (1 << 20);
+  const double needed = static_cast<double>(made.plan.peak_bytes()) / (1 << 20) + process;
+  check_arg(c.memory_limit == 0 || needed <= c.memory_limit, "a worker needs ", decimal(needed, 1),
+            " MiB (of which ", decimal(process, 1), " MiB are the process itself), ",
+            decimal(needed - c.memory_limit, 1), " MiB more than the ", decimal(c.memory_limit, 1),
+            " MiB that it has. What would help: sharding, recompute, amp, a smaller batch; "
+            "`auto: true` in the strategy looks for what fits");
+}
+
 void plan(const PlanCommand& c) {
   check_arg(
       !c.machines.empty() || (c.timeline.empty() && c.ranks_per_host == 0),
       "--timeline and --ranks-per-host need --machines FILE, which `fleetx calibrate` writes");
   check_arg(!c.machines.empty() || !c.json, "--json is about --machines FILE, which is not there");
   const PlannedRequest made = make_plan(c.request);
+  check_limit(c, made);
   if (c.json) return print_prediction(c, made);
   std::cout << "# " << c.request.file << ": " << summary(made.program) << "\n# feeds:";
   for (const auto& [name, type] : made.plan.feeds) std::cout << " " << name << " " << type;
@@ -106,6 +122,10 @@ void add_plan(CLI::App& app) {
                       "description of the machines (docs/plan.md): predicts a step on them");
   command->add_option("--ranks-per-host", c->ranks_per_host, "of the job (default: as they say)")
       ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--memory-limit-MB", c->memory_limit,
+                   "memory of a worker in MiB; what needs more is an error")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--json", c->json, "the prediction as one line of JSON instead of a table");
   command->add_option("--timeline", c->timeline,
                       "file for the predicted step, for ui.perfetto.dev");

@@ -8,6 +8,7 @@
 
 #include "fleetx/base/job_env.h"
 #include "fleetx/base/names.h"
+#include "fleetx/base/process_memory.h"
 #include "fleetx/base/threads.h"
 #include "tools/program_file.h"
 
@@ -133,9 +134,6 @@ Subject from_file(const PlanRequest& c) {
 }
 
 Subject from_workload(const PlanRequest& c, const Mesh& mesh) {
-  for (const Mesh::Axis& axis : mesh.axes())
-    check_arg(axis.name != "mp" || axis.size == 1, "--mesh ", c.mesh, ": no strategy splits '",
-              c.file, "' along the axis '", axis.name, "'; use dp and pp");
   Workload w =
       describe_workload(c.file, c.batch, mesh.axes().empty() ? mesh_of({}, 1, 0) : mesh, c.with);
   return {std::move(w.main), std::move(w.feed_types), {w.loss}, w.items, w.unit};
@@ -185,6 +183,7 @@ PlannedRequest make_plan(const PlanRequest& r) {
   runtime::PlanOptions options;
   options.skip = {r.skip.begin(), r.skip.end()};
   options.mesh = made.mesh;
+  made.process_bytes = resident_bytes();
   made.plan = runtime::plan_program(s.program, s.feeds, made.fetch, options);
   made.program = std::move(s.program);
   made.items = s.items;

@@ -29,6 +29,7 @@ struct PlannedRequest {
   runtime::PlannedProgram plan;
   double items = 0;  // per step and rank, of a built-in model: images, tokens, examples
   std::string unit = "";
+  size_t process_bytes = 0;  // that this process took before it planned
 };
 PlannedRequest make_plan(const PlanRequest& request);
 

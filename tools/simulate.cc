@@ -53,7 +53,8 @@ void simulate(SimulateCommand c) {
   const PlannedRequest made = make_plan(c.request);
   const predict::Setting setting{.machine = machine,
                                  .ranks_per_host = c.ranks_per_host,
-                                 .guarded_share = guarded_share(c.request.with)};
+                                 .guarded_share = guarded_share(c.request.with),
+                                 .process_bytes = made.process_bytes};
   const predict::Prediction p = predict::predict(made.plan, setting);
   const int per_host = predict::ranks_per_host(setting, made.mesh);
   std::cout << predict::report({{"worker", c.workers, p}}, made.mesh, machine, per_host) << "\n";

@@ -6,6 +6,7 @@
 
 #include "fleetx/base/env.h"
 #include "fleetx/base/job_env.h"
+#include "fleetx/base/process_memory.h"
 #include "fleetx/fleet/distributed_optimizer.h"
 #include "fleetx/predict/report.h"
 #include "fleetx/runtime/plan_hook.h"
@@ -39,6 +40,7 @@ void show(const ir::Program& program, const runtime::FeedTypes& feeds, const ir:
     options.mesh = Mesh(d.mesh.axes(), rank);
     return runtime::plan_program(of, feeds, fetch, options);
   };
+  const size_t process = resident_bytes();
   std::vector<runtime::PlannedProgram> plans;
   plans.push_back(plan_of(program, d.mesh.rank()));
   for (const auto& [rank, other] : d.other_stages) plans.push_back(plan_of(other, rank));
@@ -47,7 +49,8 @@ void show(const ir::Program& program, const runtime::FeedTypes& feeds, const ir:
   const predict::Machine machine = fleet::machine();
   const predict::Setting setting{.machine = machine,
                                  .ranks_per_host = JobEnv::from_environment().local_world,
-                                 .guarded_share = guarded_share(d.strategy)};
+                                 .guarded_share = guarded_share(d.strategy),
+                                 .process_bytes = process};
   const std::vector<predict::Prediction> all = predict::predict_stages(stages, setting);
   std::vector<predict::RankKind> kinds;
   for (size_t i = 0; i < all.size(); ++i)

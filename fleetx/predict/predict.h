@@ -25,6 +25,9 @@ struct Setting {
   // In which part of all steps the guarded ones run: gradient_merge with k_steps=4 updates in every
   // fourth.
   double guarded_share = 1;
+  // What a process of the job takes before it has a plan: program, libraries. Measured by whoever
+  // asks, in a process of that kind; 0: not counted. Kernels are added.
+  size_t process_bytes = 0;
 };
 int ranks_per_host(const Setting& setting, const Mesh& mesh);
 
@@ -43,6 +46,8 @@ struct Prediction {
   LinkUse links;
   double flops = 0;
   runtime::MemoryByKind memory;
+  size_t process_bytes = 0;  // beside it
+  size_t peak_bytes() const { return memory.total() + process_bytes; }
   Timeline timeline;  // of a step in which everything runs
 };
 

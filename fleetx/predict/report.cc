@@ -35,7 +35,8 @@ std::vector<std::string> memory_row(const RankKind& kind) {
           mib(m.buckets + m.gradients),
           mib(m.activations),
           mib(m.scratch + m.unused + m.fetched),
-          mib(m.total())};
+          mib(kind.prediction.process_bytes),
+          mib(kind.prediction.peak_bytes())};
 }
 
 std::vector<std::string> time_row(const RankKind& kind) {
@@ -62,15 +63,16 @@ std::string report(const std::vector<RankKind>& kinds, const Mesh& mesh, const M
   out << "; " << hosts << (hosts == 1 ? " host" : " hosts") << " of " << ranks_per_host
       << (ranks_per_host == 1 ? " rank" : " ranks") << "; machine '" << machine.name << "'\n\n";
 
-  std::vector<std::vector<std::string>> memory{
-      {"peak MiB", "ranks", "parameters", "state", "gradients", "activations", "buffers", "all"}};
+  std::vector<std::vector<std::string>> memory{{"peak MiB", "ranks", "parameters", "state",
+                                                "gradients", "activations", "buffers", "process",
+                                                "all"}};
   std::vector<std::vector<std::string>> time{
       {"a step", "GFLOP", "host MB", "network MB", "ms", "compute", "exposed comm", "bubbles"}};
   double most = 0;
   for (const RankKind& kind : kinds) {
     memory.push_back(memory_row(kind));
     time.push_back(time_row(kind));
-    most = std::max(most, static_cast<double>(kind.prediction.memory.total()));
+    most = std::max(most, static_cast<double>(kind.prediction.peak_bytes()));
   }
   print_table(out, memory);
   out << "\n";
@@ -79,8 +81,9 @@ std::string report(const std::vector<RankKind>& kinds, const Mesh& mesh, const M
   if (machine.memory_bytes > 0 && needed > machine.memory_bytes)
     out << "\ndoes not fit: the ranks of a host need " << mib(static_cast<size_t>(needed))
         << " MiB, " << mib(static_cast<size_t>(needed - machine.memory_bytes))
-        << " MiB more than it has. What would help: recompute, amp, a smaller batch, fewer ranks "
-           "on a host\n";
+        << " MiB more than it has. What would help: sharding, recompute, amp, a smaller batch, "
+           "fewer "
+           "ranks on a host\n";
   return out.str();
 }
 

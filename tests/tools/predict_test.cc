@@ -34,9 +34,10 @@ TEST_F(PredictTool, PlanOnMachinesIsATableOfMemoryAndTime) {
   const ToolResult r = run_tool({"plan", "mlp", "--mesh", "dp=16", "--machines", cluster,
                                  "--timeline", folder / "step.json"});
   ASSERT_EQ(r.code, 0) << r.err;
-  for (const char* part : {"job: 16 workers, dp 16; 2 hosts of 8 ranks; machine 'cluster'",
-                           "parameters", "state", "gradients", "activations", "buffers", "GFLOP",
-                           "host MB", "network MB", "exposed comm", "bubbles", "examples/s"})
+  for (const char* part :
+       {"job: 16 workers, dp 16; 2 hosts of 8 ranks; machine 'cluster'", "parameters", "state",
+        "gradients", "activations", "buffers", "process", "GFLOP", "host MB", "network MB",
+        "exposed comm", "bubbles", "examples/s"})
     EXPECT_TRUE(contains(r.out, part));
   EXPECT_TRUE(contains(read(folder / "step.json"), "calls of group dp"));
 }
@@ -57,6 +58,22 @@ TEST_F(PredictTool, AThousandWorkersOfBertLargeTakeLittle) {
   const ToolResult r = run_tool({"plan", "bert-large", "--mesh", "dp=1024", "--machines", cluster});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "128 hosts of 8 ranks"));
+}
+
+// Row 4: 0.73 G parameters, two workers with 8 GiB each.
+TEST_F(PredictTool, AModelThatDoesNotFitIsRefusedWithWhatIsMissing) {
+  const auto plan = [&](const std::string& strategy) {
+    return run_tool({"plan", "bert-0.7b", "--batch", "4", "--mesh", "dp=2", "--strategy",
+                     folder.write("strategy.prototxt", strategy), "--memory-limit-MB", "8192"});
+  };
+  for (const char* strategy : {"", "recompute: true", "amp: true recompute: true"})
+    expect_error(plan(strategy), 2, "MiB more than the 8192.0 MiB that it has");
+  const ToolResult sharded = plan("sharding: true sharding_configs { stage: 3 } recompute: true");
+  EXPECT_EQ(sharded.code, 0) << sharded.err;
+  const ToolResult chosen =
+      plan(R"(auto: true auto_configs { allow: "amp" batch_size: 4 memory_limit_MB: 7372 })");
+  EXPECT_EQ(chosen.code, 0) << chosen.err;
+  EXPECT_TRUE(contains(chosen.err, "chose sharding stage")) << chosen.err;
 }
 
 TEST_F(PredictTool, SimulateFindsTheBestInterval) {
