@@ -11,6 +11,7 @@
 #include "fleetx/base/env.h"
 #include "fleetx/base/job_env.h"
 #include "fleetx/base/names.h"
+#include "fleetx/fleet/describe_job.h"
 #include "fleetx/fleet/distributed_optimizer.h"
 #include "fleetx/predict/predict.h"
 #include "fleetx/runtime/planner.h"
@@ -22,9 +23,13 @@ namespace {
 using strategies::Choice;
 using strategies::Choices;
 using strategies::Effect;
+using strategies::Matters;
 
 constexpr size_t kShown = 5, kBeam = 2;
-// Of a machine's memory: the system, libraries and readers of data have the rest.
+// Predictions are not as exact as this: what is as fast but for this part, and sets less, is
+// better.
+constexpr double kAsFast = 0.001;
+// Of the memory that there is: the system, readers of data and what no plan foresees have the rest.
 constexpr double kUsable = 0.9;
 
 // For each dimension of the search, which of its choices; 0: none.
@@ -33,6 +38,7 @@ using Point = std::vector<size_t>;
 struct Dimension {
   std::string strategy;
   std::vector<Choice> choices;
+  Matters matters;
 };
 
 struct Tried {
@@ -67,7 +73,7 @@ std::vector<Dimension> dimensions_of(const AutoConfigs& configs, const Mesh& mes
     std::vector<Choice> choices = c.list(mesh);
     if (choices.empty()) continue;
     if (allowed)
-      out.push_back({c.strategy, std::move(choices)});
+      out.push_back({c.strategy, std::move(choices), c.matters});
     else
       not_allowed.push_back(str(c.strategy, c.effect == Effect::kRounding
                                                 ? " (rounds more)"
@@ -92,29 +98,47 @@ class Search {
   }
 
   AutoChoice run() {
-    std::vector<Point> beam{Point(dimensions_.size(), 0)};
-    evaluate(beam.front());
-    for (bool progress = true; progress;) {
-      const Point best_before = ranked().front()->point;
-      for (const Point& point : beam)
-        for (const Point& next : neighbours(point)) evaluate(next);
-      beam.clear();
-      for (const Tried* t : ranked())
-        if (beam.size() < kBeam) beam.push_back(t->point);
-      progress = ranked().front()->point != best_before;
-    }
-    const Tried& best = *ranked().front();
+    evaluate(Point(dimensions_.size(), 0));
+    climb(Matters::kMuch);
+    climb(Matters::kLittle);
+    const Tried& best = simplest_of_best();
     check_fits(best);
     return {strategy_of(best.point), *best.candidate, static_cast<int>(tried_.size()),
             report(best)};
   }
 
  private:
-  std::vector<Point> neighbours(const Point& point) const {
+  // From the best so far, as long as it gets better.
+  void climb(Matters matters) {
+    for (bool progress = true; progress;) {
+      const Point best_before = ranked().front()->point;
+      std::vector<Point> beam;
+      for (const Tried* t : ranked())
+        if (beam.size() < kBeam) beam.push_back(t->point);
+      for (const Point& point : beam)
+        for (const Point& next : neighbours(point, matters)) evaluate(next);
+      progress = ranked().front()->point != best_before;
+    }
+  }
+
+  const Tried& simplest_of_best() const {
+    const std::vector<const Tried*> all = ranked();
+    const Tried* best = all.front();
+    for (const Tried* t : all)
+      if (t->fits() && t->candidate->seconds <= all.front()->candidate->seconds * (1 + kAsFast) &&
+          settings_of(*t) < settings_of(*best))
+        best = t;
+    return *best;
+  }
+  static int64_t settings_of(const Tried& t) {
+    return std::ssize(t.point) - std::ranges::count(t.point, 0U);
+  }
+
+  std::vector<Point> neighbours(const Point& point, Matters matters) const {
     std::vector<Point> out;
     for (size_t d = 0; d < point.size(); ++d)
       for (size_t c = 0; c <= dimensions_[d].choices.size(); ++c) {
-        if (c == point[d]) continue;
+        if (c == point[d] || dimensions_[d].matters != matters) continue;
         out.push_back(point);
         out.back()[d] = c;
       }
@@ -201,7 +225,9 @@ class Search {
   }
 
   std::string report(const Tried& best) const {
-    const std::vector<const Tried*> all = ranked();
+    std::vector<const Tried*> all = ranked();
+    std::ranges::rotate(all.begin(), std::ranges::find(all, &best),
+                        std::next(std::ranges::find(all, &best)));
     std::string text =
         str("chose ", name_of(best.point), ": ", ms(best.candidate->seconds), " a step, ",
             mib(best.candidate->bytes), " of ", mib(best.candidate->limit), " (predicted); of ",
@@ -300,24 +326,33 @@ AutoChoice choose_strategy(const DistributedStrategy& asked, const Mesh& mesh,
   return Search(asked, mesh, evaluate).run();
 }
 
-Candidate predict_candidate(const ir::Program& main, const std::string& loss,
-                            const DistributedStrategy& strategy, const AutoConfigs& configs,
-                            const Mesh& mesh) {
+Predictor::Predictor(AutoConfigs configs)
+    : configs_(std::move(configs)), machine_(machine_of(configs_)) {}
+
+double Predictor::limit(int ranks_per_host, bool here) const {
+  if (configs_.memory_limit_MB > 0)
+    return static_cast<double>(configs_.memory_limit_MB) * (1 << 20);
+  double bytes = machine_.memory_bytes / ranks_per_host;
+  if (here) bytes = std::min(bytes, memory_limit(ranks_per_host).bytes);
+  return kUsable * bytes;
+}
+
+Candidate Predictor::operator()(const ir::Program& main, const std::string& loss,
+                                const DistributedStrategy& strategy, const Mesh& mesh) const {
   runtime::PlanOptions options;
   options.mesh = mesh;
   const runtime::PlannedProgram plan =
-      runtime::plan_program(main, feeds_of(main, configs), {loss}, options);
-  const predict::Machine machine = machine_of(configs);
-  const int local = JobEnv::from_environment().local_world;
-  const predict::Setting setting{.machine = machine,
-                                 .ranks_per_host = local > 1 ? local : machine.ranks,
-                                 .guarded_share = guarded_share(strategy)};
+      runtime::plan_program(main, feeds_of(main, configs_), {loss}, options);
+  const JobEnv job = JobEnv::from_environment();
+  const predict::Setting setting{
+      .machine = machine_,
+      .ranks_per_host = job.local_world > 1 ? job.local_world : machine_.ranks,
+      .guarded_share = guarded_share(strategy),
+      .process_bytes = process_bytes_ + plan.own_bytes()};
   const predict::Prediction p = predict::predict(plan, setting);
-  const double limit =
-      configs.memory_limit_MB > 0
-          ? static_cast<double>(configs.memory_limit_MB) * (1 << 20)
-          : kUsable * machine.memory_bytes / predict::ranks_per_host(setting, mesh);
-  return {p.seconds, static_cast<double>(plan.peak_bytes()), limit};
+  const bool here = job.world == mesh.world() && !is_describing();
+  return {p.seconds, static_cast<double>(p.peak_bytes()),
+          limit(predict::ranks_per_host(setting, mesh), here)};
 }
 
 }  // namespace fleetx::fleet

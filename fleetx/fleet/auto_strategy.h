@@ -1,15 +1,17 @@
 // strategy.auto: the strategies with the shortest predicted step, of those that fit into a worker's
 // memory. The search goes over what strategies declare (strategies/choices.h): from nothing it
-// adds, changes or drops one choice at a time, as long as that helps, from the two best of the
-// round before. Deterministic.
+// adds, changes or drops one choice at a time, as long as that helps, from the two best so far; at
+// last the sizes that matter little. Deterministic.
 #pragma once
 
 #include <functional>
 #include <string>
 
 #include "fleetx/base/mesh.h"
+#include "fleetx/base/process_memory.h"
 #include "fleetx/fleet/distributed_strategy.h"
 #include "fleetx/ir/program.h"
+#include "fleetx/predict/machine.h"
 
 namespace fleetx::fleet {
 
@@ -38,9 +40,21 @@ void check_alone(const DistributedStrategy& strategy);
 AutoChoice choose_strategy(const DistributedStrategy& asked, const Mesh& mesh,
                            const Evaluate& evaluate);
 
-// The prediction for a whole training program on the machines of auto_configs.
-Candidate predict_candidate(const ir::Program& main, const std::string& loss,
-                            const DistributedStrategy& strategy, const AutoConfigs& configs,
-                            const Mesh& mesh);
+// Predictions for whole training programs on the machines of auto_configs. Made before the search:
+// what this process has in memory then, every worker has beside its plan.
+class Predictor {
+ public:
+  explicit Predictor(AutoConfigs configs);
+  Candidate operator()(const ir::Program& main, const std::string& loss,
+                       const DistributedStrategy& strategy, const Mesh& mesh) const;
+
+ private:
+  // Bytes of a worker. `here`: the job runs on this machine, whose limits count, too.
+  double limit(int ranks_per_host, bool here) const;
+
+  AutoConfigs configs_;
+  predict::Machine machine_;
+  size_t process_bytes_ = resident_bytes();
+};
 
 }  // namespace fleetx::fleet

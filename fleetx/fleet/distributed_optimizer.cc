@@ -6,6 +6,7 @@
 #include "fleetx/base/log_quiet.h"
 #include "fleetx/fleet/auto_strategy.h"
 #include "fleetx/fleet/describe_job.h"
+#include "fleetx/ir/verifier.h"
 #include "fleetx/runtime/executor.h"
 #include "fleetx/strategies/parameter_server.h"
 #include "fleetx/strategies/pipeline.h"
@@ -114,9 +115,11 @@ void DistributedOptimizer::choose(const ir::Var& loss, const autograd::BackwardO
   const AutoConfigs configs = strategy_.auto_configs;
   std::string text;
   if (mesh_.rank() == 0 || !agree_) {
+    const Predictor predict(configs);
     // On copies, with a builder of their own: names that are made here must not be missing later.
     const auto try_one = [&](const DistributedStrategy& candidate, const Mesh& mesh) {
       const log::Quiet quiet;
+      const ir::Unverified tried_only;
       ir::Program main = loss.builder().main(), startup = loss.builder().startup();
       ir::Builder b(main, startup);
       strategies::ResolvedStrategies resolved(requests_of(candidate, mesh), {.mesh = mesh});
@@ -124,7 +127,7 @@ void DistributedOptimizer::choose(const ir::Var& loss, const autograd::BackwardO
           {main, startup}, resolved,
           [&] { (void)optimizer_->backward(b.var(loss.name()), options); },
           [&] { optimizer_->apply_gradients(autograd::trained(b), where); });
-      return predict_candidate(main, loss.name(), candidate, configs, mesh);
+      return predict(main, loss.name(), candidate, mesh);
     };
     const AutoChoice choice = choose_strategy(strategy_, mesh_, try_one);
     log::info("auto", choice.report);

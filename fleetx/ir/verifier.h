@@ -13,4 +13,14 @@ namespace fleetx::ir {
 // variable, line.
 void verify(const Program& program, std::string_view stage = "");
 
+// While one of these lives, its thread verifies nothing: for programs that are only tried. The one
+// that is taken is made again, and verified.
+class Unverified {
+ public:
+  Unverified();
+  ~Unverified();
+  Unverified(const Unverified&) = delete;
+  Unverified& operator=(const Unverified&) = delete;
+};
+
 }  // namespace fleetx::ir

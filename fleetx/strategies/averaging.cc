@@ -44,13 +44,14 @@ std::vector<std::vector<Gradient>> buckets_of(const std::vector<Gradient>& gradi
 }
 
 Position behind(ir::Rewriter& rw, const ir::Names& vars, const std::string& guard) {
-  Position place = rw.begin();
-  for (Position op = rw.begin(); op != rw.end(); ++op)
-    if ((!guard.empty() && op->writes(guard)) ||
+  for (Position op = rw.end(); op != rw.begin(); --op) {
+    const ir::Op& last = *std::prev(op);
+    if ((!guard.empty() && last.writes(guard)) ||
         std::any_of(vars.begin(), vars.end(),
-                    [&](const auto& name) { return op->writes(name) || op->reads(name); }))
-      place = std::next(op);
-  return place;
+                    [&](const auto& name) { return last.writes(name) || last.reads(name); }))
+      return op;
+  }
+  return rw.begin();
 }
 
 ir::Names names_of(const std::vector<Gradient>& bucket) {

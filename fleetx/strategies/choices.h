@@ -23,6 +23,9 @@ enum class Effect : uint8_t {
   kLearning,  // other updates are made
 };
 
+// When auto looks at them: sizes that change little come last, for the best that it has found.
+enum class Matters : uint8_t { kMuch, kLittle };
+
 struct Choice {
   std::string name;  // "fuse 64 MB"
   // Fields of DistributedStrategy by name: {"recompute", true}, {"amp_configs.dtype", "bfloat16"}.
@@ -34,17 +37,19 @@ struct Choices {
   Effect effect = Effect::kSame;
   // In a job of this mesh; none: there is nothing to choose.
   std::vector<Choice> (*list)(const Mesh& mesh) = nullptr;
+  Matters matters = Matters::kMuch;
 };
 
 const std::vector<Choices>& all_choices();  // sorted by strategy
 
 // At static initialisation.
 struct RegisterChoices {
-  RegisterChoices(std::string strategy, Effect effect, std::vector<Choice> (*list)(const Mesh&));
+  RegisterChoices(std::string strategy, Effect effect, std::vector<Choice> (*list)(const Mesh&),
+                  Matters matters = Matters::kMuch);
 };
 
-#define FLEETX_CHOICES(name, effect, list)                                    \
+#define FLEETX_CHOICES(name, effect, ...)                                     \
   static const ::fleetx::strategies::RegisterChoices register_choices_##name( \
-      #name, ::fleetx::strategies::effect, list)
+      #name, ::fleetx::strategies::effect, __VA_ARGS__)
 
 }  // namespace fleetx::strategies

@@ -321,7 +321,7 @@ std::vector<Choice> choices(const Mesh& mesh) {
     all.push_back({str("buckets of ", size, " MB"), {{"fuse_grad_size_in_MB", size}}});
   return all;
 }
-FLEETX_CHOICES(data_parallel, Effect::kSame, choices);
+FLEETX_CHOICES(data_parallel, Effect::kSame, choices, Matters::kLittle);
 
 }  // namespace
 }  // namespace fleetx::strategies

@@ -34,8 +34,8 @@ class Gather {
     for (const std::string& name : divided_) {
       place_with_owner(programs_, name, owners_.group(), owners_.of(name));
       give_first_value(name);
-      if (!owners_.is_own(name)) forget(name);
     }
+    forget_others();
   }
 
  private:
@@ -163,13 +163,20 @@ class Gather {
   }
 
   // Of another owner's parameter no op knows.
-  void forget(const std::string& name) {
+  void forget_others() {
+    const auto check = [&](const ir::Op& op, const std::string& name) {
+      if (divided_.contains(name) && !owners_.is_own(name))
+        fail(Error::Kind::kInvalidArgument,
+             str(ir::describe(op), "uses the parameter '", name,
+                 "' after its update, which sharding with stage 3 leaves with its owner; use stage "
+                 "2"));
+    };
     for (const ir::Op& op : rw_.program().ops())
-      check_arg(
-          !op.reads(name) && !op.writes(name), ir::describe(op), "uses the parameter '", name,
-          "' after its update, which sharding with stage 3 leaves with its owner; use stage 2");
+      for (const auto* slots : {&op.inputs, &op.outputs})
+        for (const Names& names : *slots)
+          for (const std::string& name : names) check(op, name);
     for (ir::Training::Parameter& p : rw_.edit_training().parameters)
-      if (p.name == name) p.learning_rate = "";
+      if (divided_.contains(p.name) && !owners_.is_own(p.name)) p.learning_rate = "";
   }
 
   Programs& programs_;

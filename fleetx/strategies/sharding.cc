@@ -43,6 +43,7 @@
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
+#include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/divided_norms.h"
 #include "fleetx/strategies/gather_parameters.h"
@@ -487,6 +488,30 @@ class Sharding final : public Strategy {
 };
 
 FLEETX_STRATEGY(sharding, Sharding);
+
+// By all workers, as long as they are few: parameters are owned whole, and calls are as many as
+// owners. Else by neighbours, as hosts and racks have them.
+std::vector<Choice> choices(const Mesh& mesh) {
+  constexpr int kFew = 64;
+  const int workers = mesh.size(kDataAxis);
+  std::vector<int> degrees;
+  if (workers > 1 && workers <= kFew) degrees.push_back(workers);
+  for (const int degree : {8, kFew})
+    if (degree < workers && workers % degree == 0) degrees.push_back(degree);
+  std::vector<Choice> all;
+  for (const int degree : degrees)
+    for (const int64_t stage : {1, 2, 3}) {
+      Choice choice{str("sharding stage ", stage),
+                    {{"sharding", true}, {"sharding_configs.stage", stage}}};
+      if (degree != workers) {
+        choice.name += str(" by ", degree);
+        choice.settings.emplace_back("hybrid_configs.sharding_degree", degree);
+      }
+      all.push_back(std::move(choice));
+    }
+  return all;
+}
+FLEETX_CHOICES(sharding, Effect::kSame, choices);
 
 }  // namespace
 }  // namespace fleetx::strategies

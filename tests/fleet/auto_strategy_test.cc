@@ -32,6 +32,14 @@ Candidate made_up(const DistributedStrategy& s, const Mesh& mesh, double limit) 
   if (mesh.world() > 1) c.seconds += s.fuse_grad_size_in_MB == 16 ? 0 : 0.05;
   if (s.amp) c.seconds *= 0.6, c.bytes *= 0.6;
   if (s.gradient_merge) c.seconds *= 0.9;
+  // Sharding costs a little, and divides the state: half of the memory, then more of it.
+  if (s.sharding) {
+    const int stage = s.sharding_configs.stage;
+    const int workers =
+        s.hybrid_configs.sharding_degree > 1 ? s.hybrid_configs.sharding_degree : mesh.size("dp");
+    c.seconds += 0.02 * stage;
+    c.bytes -= c.bytes * (0.3 + 0.2 * stage) * (1 - 1.0 / workers);
+  }
   return c;
 }
 
@@ -59,6 +67,32 @@ TEST(Auto, ChoosesSizesOfBuckets) {
   EXPECT_EQ(choice.strategy.fuse_grad_size_in_MB, 16);
 }
 
+TEST(Auto, ShardsWhatDoesNotFit) {
+  const auto chosen = [](double limit, int count) {
+    return choose_strategy(automatic(), workers(count), with_limit(limit)).strategy;
+  };
+  EXPECT_FALSE(chosen(100, 4).sharding);
+  EXPECT_EQ(chosen(65, 4).sharding_configs.stage, 1);
+  EXPECT_EQ(chosen(50, 4).sharding_configs.stage, 2);
+  EXPECT_EQ(chosen(35, 4).sharding_configs.stage, 3);
+  const DistributedStrategy both = chosen(20, 4);
+  EXPECT_TRUE(both.sharding && both.recompute);
+  // Many workers: neighbours divide.
+  EXPECT_EQ(chosen(35, 4).hybrid_configs.sharding_degree, 1);
+  EXPECT_EQ(chosen(22, 1024).hybrid_configs.sharding_degree, 8);
+  EXPECT_EQ(chosen(14, 1024).hybrid_configs.sharding_degree, 64);
+}
+
+TEST(Auto, TakesWhatSetsLessOfWhatIsAsFast) {
+  const AutoChoice choice =
+      choose_strategy(automatic(), workers(4), [](const DistributedStrategy& s, const Mesh&) {
+        return Candidate{s.fuse_grad_size_in_MB == 4 ? 0.9995 : 1, 1, 10};
+      });
+  EXPECT_EQ(choice.strategy, DistributedStrategy());
+  EXPECT_TRUE(contains(choice.report, "chose plain"));
+  EXPECT_TRUE(contains(choice.report, "as fast, with more to set"));
+}
+
 TEST(Auto, TakesWhatChangesNumbersOnlyWhereThatIsAllowed) {
   const AutoChoice plain = choose_strategy(automatic(), workers(4), with_limit(1000));
   EXPECT_FALSE(plain.strategy.amp || plain.strategy.fp16_allreduce ||
@@ -74,22 +108,24 @@ TEST(Auto, TakesWhatChangesNumbersOnlyWhereThatIsAllowed) {
   EXPECT_EQ(all.strategy.fuse_grad_size_in_MB, 16);
 }
 
-// Of 2 x 2 x 2 x 4 x 4 combinations, the search sees a part and still finds the best.
+// Of 2 x 2 x 2 x 4 x 4 x 4 combinations, the search sees a part and still finds the best.
 TEST(Auto, FindsTheBestOfAllCombinations) {
   const DistributedStrategy asked = automatic({"amp", "fp16_allreduce", "gradient_merge"});
   for (const double limit : {1000.0, 70.0, 40.0}) {
     const AutoChoice choice = choose_strategy(asked, workers(4), with_limit(limit));
     double best = 1e9;
-    for (int bits = 0; bits < 32; ++bits) {
+    for (int bits = 0; bits < 128; ++bits) {
       DistributedStrategy s;
       s.recompute = bits & 1, s.amp = bits & 2, s.fp16_allreduce = bits & 4;
       s.gradient_merge = bits & 8;
       if (bits & 16) s.fuse_grad_size_in_MB = 16;
+      s.sharding = bits >= 32;
+      if (s.sharding) s.sharding_configs.stage = bits / 32;
       const Candidate c = made_up(s, workers(4), limit);
       if (c.bytes <= c.limit) best = std::min(best, c.seconds);
     }
     EXPECT_DOUBLE_EQ(choice.predicted.seconds, best) << limit;
-    EXPECT_LT(choice.tried, 64);
+    EXPECT_LT(choice.tried, 128);
   }
 }
 
@@ -173,6 +209,29 @@ TEST(Auto, MinimizeLeavesTheProgramAloneWhereNothingFits) {
   EXPECT_TRUE(
       contains(error_of([&] { optimizer_for(s, 1).minimize(net.loss); }), "fits in no way"));
   EXPECT_EQ(ir::to_text(net.main), before);
+}
+
+// A real network of four workers, with memory for less and less of it.
+TEST(Auto, ShardsARealNetwork) {
+  const auto chosen = [](int64_t megabytes) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    ir::Var h = b.data("x", f32, {-1, 1024});
+    for (int i = 0; i < 8; ++i) h = nn::fc(h, {.size = 1024, .act = "relu"});
+    const ir::Var loss = nn::mean(h);
+    DistributedStrategy s = automatic();
+    s.auto_configs.memory_limit_MB = megabytes;
+    DistributedOptimizer optimizer{std::make_shared<optim::Adam>(), s, workers(4)};
+    optimizer.minimize(loss);
+    return optimizer.strategy();
+  };
+  const auto process = static_cast<int64_t>(resident_bytes() >> 20);
+  chosen(process + 1000);
+  // 32 MiB each of parameters, gradients and two moments.
+  EXPECT_TRUE(chosen(process + 85).sharding);
+  const std::string none = error_of([&] { chosen(process / 2); });
+  for (const char* part : {"fits in no way", "sharding stage 3", "more than the"})
+    EXPECT_TRUE(contains(none, part)) << none;
 }
 
 TEST(Auto, UnknownSizesAreAskedFor) {
