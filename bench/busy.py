@@ -164,14 +164,14 @@ def cgroup(cores, root=pathlib.Path("/")):
         folder.rmdir()
 
 
-def hierarchy(root):
-    """The version of the hierarchy that limits CPU time, and where it is mounted."""
+def hierarchy(root, controller="cpu"):
+    """The version of the hierarchy that limits CPU time (or memory), and where it is mounted."""
     for line in (root / "proc/self/mountinfo").read_text().splitlines():
         fields = line.split()
         kind, options = fields[fields.index("-") + 1], fields[-1].split(",")
         folder = root / fields[4].lstrip("/")
-        if kind == "cgroup" and "cpu" in options:
+        if kind == "cgroup" and controller in options:
             return 1, folder
-        if kind == "cgroup2" and "cpu" in (folder / "cgroup.controllers").read_text().split():
+        if kind == "cgroup2" and controller in (folder / "cgroup.controllers").read_text().split():
             return 2, folder
-    raise OSError("no control groups for CPU time are mounted")
+    raise OSError(f"no control groups for {'CPU time' if controller == 'cpu' else controller} are mounted")

@@ -37,9 +37,6 @@ def measure_predictions(bench, runner, options):
         machine = pathlib.Path(folder, "machine.yaml")
         calibration = ["--models", "mlp:64", "--seconds", 5] if options.quick else []
         runner.together([{"command": [runner.tool, "calibrate", *calibration, machine]}])
-        # What a process takes that has next to nothing to train.
-        smallest = train(runner, "tiny-mlp", 8, 1, strategy(folder, ()))
-        bare = smallest["peak_mib"] - smallest["plan_mib"]
         for model, batch in models.items():
             for parts in combinations:
                 text = strategy(folder, parts)
@@ -53,7 +50,7 @@ def measure_predictions(bench, runner, options):
                         yield [figure]
                         continue
                     yield [compare(figure, predicted["step_s"], measured["mean_s"], measured["others"], errors)]
-                    memory.append(abs((predicted["peak_mib"] + bare) / measured["peak_mib"] - 1))
+                    memory.append(abs(predicted["peak_mib"] / measured["peak_mib"] - 1))
         yield from over_a_link(bench, runner, options, models, combinations, folder, machine, errors)
     if errors:
         yield [summary(bench, "median error of time", statistics.median(errors), 10),

@@ -4,6 +4,7 @@ import sys
 
 from busy import measure_busy
 from contest import Comparison, failed, in_turn
+from does_not_fit import measure_does_not_fit
 from learning import measure_learning
 from many import measure_many
 from movielens import measure_auc
@@ -23,7 +24,8 @@ from translation import measure_translation
 from variants import measure_amp, measure_recompute
 
 LISTED = {"amp": measure_amp, "recompute": measure_recompute, "strategies": measure_strategies,
-          "sharding": measure_sharding, "pipeline": measure_pipeline, "learning": measure_learning,
+          "sharding": measure_sharding, "pipeline": measure_pipeline, "does-not-fit": measure_does_not_fit,
+          "learning": measure_learning,
           "dgc-selection": measure_selection, "ps": measure_ps, "ps-table": measure_tables, "ps-auc": measure_auc,
           "ps-many": measure_many, "tokenizer": measure_tokenizer, "ragged": measure_ragged,
           "transformer-bleu": measure_translation,

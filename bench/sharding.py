@@ -57,4 +57,4 @@ def train(runner, case, folder, stage, lines):
 
 def planned(lines, stage):
     """The plan of the run before, as if it were a run."""
-    return {**lines[stage], "peak_mib": lines[stage]["plan_mib"]}
+    return {**lines[stage], "peak_mib": lines[stage]["plan_mib"] + lines[stage]["process_mib"]}

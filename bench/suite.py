@@ -280,6 +280,9 @@ BENCHES = {b.name: b for b in [
            "memory <= 1.05"),
     Listed("pipeline", "BERT-base in 2 stages x 8 micro-batches by 2 workers of this machine, against one worker with the batch",
            "of one worker x 2 with the same micro-batches: >= 0.85"),
+    Listed("does-not-fit", "BERT of 24 layers x 1,536 by 2 workers with 8 GiB each (control groups, as root; 16 GiB must be free)",
+           ": plain, recompute and amp + recompute refused by the plan with what is missing; auto and sharding 3 + recompute: 20 "
+           "steps, peak < 8192 MiB and within 5 % of the plan, the loss falls", rounds=1),
     Listed("learning", "accuracy of every strategy and of ten combinations, Fashion-MNIST and flowers, 2 and 4 workers; lars "
            "and lamb with a batch of 8,192; draws curves into build/bench-learning", "of plain data parallel, in the mean of "
            "3 seeds: >= 0.995 (flowers: >= 0.98); batch 8,192 of momentum, adam: >= 1", rounds=1),

@@ -29,7 +29,7 @@ class WithoutPeers(unittest.TestCase):
         names = [line.split()[0] for line in run.stdout.splitlines()]
         self.assertEqual(names, ["resnet50", "bert-base", "vgg16", "tiny-mlp", "mlp", "wide-deep", "memory",
                                  "resnet50-infer", "limits", "dp-resnet50", "dp-bert-base", "allreduce", "reader", "launch",
-                                 "busy", "net", "amp", "recompute", "strategies", "sharding", "pipeline", "learning",
+                                 "busy", "net", "amp", "recompute", "strategies", "sharding", "pipeline", "does-not-fit", "learning",
                                  "dgc-selection", "ps", "ps-table", "ps-auc", "ps-many", "ragged", "transformer-bleu", "tokenizer",
                                  "predict", "predict-tables"])
         for part in ["asked of torch: >= 1.35 (avx512), >= 1.15 (avx2); of paddle: >= 1",
