@@ -51,7 +51,7 @@ size_t peak_resident_bytes() {
 }
 
 MemoryLimit memory_limit(int siblings) {
-  struct sysinfo info{};
+  struct sysinfo info {};
   sysinfo(&info);
   const double machine =
       (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap)) * info.mem_unit;

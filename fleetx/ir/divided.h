@@ -9,5 +9,8 @@ namespace fleetx::ir {
 inline constexpr const char* kModelAxis = "mp";
 // Of the whole first value of a parameter, of which startup keeps a part.
 inline constexpr std::string_view kWholeSuffix = "@WHOLE";
+// Of the weight of a whole layer: the axis along which ranks may divide it, 1 (columns) or 0
+// (rows); see strategies/divide_layers.h.
+inline constexpr const char* kDivideAttr = "divide";
 
 }  // namespace fleetx::ir

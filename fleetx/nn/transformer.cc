@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "fleetx/ir/divided.h"
+#include "fleetx/ir/rewriter.h"
 #include "fleetx/nn/activation.h"
 #include "fleetx/nn/fc.h"
 #include "fleetx/nn/manipulation.h"
@@ -12,18 +14,26 @@
 namespace fleetx::nn {
 namespace {
 
-Var project(const Var& x, int64_t size, const std::string& name, const Init& init,
+// How ranks of tensor parallel may divide a layer: what follows one by columns works on its own
+// part, up to the next by rows.
+enum class Divide : uint8_t { kRows, kColumns };
+
+Var project(const Var& x, int64_t size, Divide divide, const std::string& name, const Init& init,
             const std::string& act = "") {
-  return fc(x, {.size = size,
-                .num_flatten_dims = 2,
-                .act = act,
-                .weight_attr = {.init = init},
-                .name = name});
+  const Var out = fc(x, {.size = size,
+                         .num_flatten_dims = 2,
+                         .act = act,
+                         .weight_attr = {.init = init},
+                         .name = name});
+  ir::Rewriter(x.builder().main())
+      .edit_var(name + ".w_0")
+      .attrs.insert_or_assign(ir::kDivideAttr, static_cast<int>(divide));
+  return out;
 }
 
-// [batch, length, heads * d] -> [batch, heads, length, d]
-Var split_heads(const Var& x, int64_t heads, int64_t d) {
-  return transpose(reshape(x, {0, 0, heads, d}), {0, 2, 1, 3});
+// [batch, length, heads * d] -> [batch, heads, length, d]; as many heads as are there.
+Var split_heads(const Var& x, int64_t d) {
+  return transpose(reshape(x, {0, 0, -1, d}), {0, 2, 1, 3});
 }
 
 // Dropout needs the attention weights as a variable; without it, one op keeps them in cache.
@@ -39,12 +49,11 @@ Var attend(const Var& q, const Var& k, const Var& v, const AttentionOptions& o, 
                  {"q_lengths", o.lengths},
                  {"k_lengths", o.key_lengths.defined() ? o.key_lengths : o.lengths}},
                 {{"heads", o.heads}, {"scale", scale}, {"causal", o.causal}}, where);
-  Var scores = matmul(split_heads(q, o.heads, d), split_heads(k, o.heads, d),
-                      {.transpose_y = true, .alpha = scale});
+  Var scores = matmul(split_heads(q, d), split_heads(k, d), {.transpose_y = true, .alpha = scale});
   if (o.mask.defined()) scores = add(scores, o.mask);
   const Var weights = dropout(softmax(scores), {.p = o.dropout});
-  const Var context = transpose(matmul(weights, split_heads(v, o.heads, d)), {0, 2, 1, 3});
-  return reshape(context, {0, 0, hidden});
+  const Var context = transpose(matmul(weights, split_heads(v, d)), {0, 2, 1, 3});
+  return reshape(context, {0, 0, -1});
 }
 
 void check_sequence(const Layer& layer, const Var& x, int64_t intermediate) {
@@ -72,8 +81,9 @@ Var all_rows(const Var& x) { return x; }
 
 template <class Options>
 Var feed_forward(const Var& x, const Layer& layer, const Options& o) {
-  const Var wide = project(x, o.intermediate, layer.name() + "_ffn_0", o.init, o.act);
-  return project(wide, x.shape()[2], layer.name() + "_ffn_1", o.init);
+  const Var wide =
+      project(x, o.intermediate, Divide::kColumns, layer.name() + "_ffn_0", o.init, o.act);
+  return project(wide, x.shape()[2], Divide::kRows, layer.name() + "_ffn_1", o.init);
 }
 
 }  // namespace
@@ -83,8 +93,8 @@ KeyValue attention_keys(const Var& key, const Var& value, AttentionOptions o, Wh
   layer.check(key.shape().rank() == 3 && key.shape()[2] > 0,
               "key must be [batch,length,hidden], got '", key.name(), "' of ", key.type());
   const int64_t hidden = key.shape()[2];
-  return {project(key, hidden, layer.name() + "_key", o.init),
-          project(value, hidden, layer.name() + "_value", o.init)};
+  return {project(key, hidden, Divide::kColumns, layer.name() + "_key", o.init),
+          project(value, hidden, Divide::kColumns, layer.name() + "_value", o.init)};
 }
 
 Var attention_to(const Var& query, const KeyValue& keys, AttentionOptions o, Where where) {
@@ -92,9 +102,9 @@ Var attention_to(const Var& query, const KeyValue& keys, AttentionOptions o, Whe
   layer.check((!o.causal && !o.lengths.defined()) || o.dropout == 0,
               "causal attention, and attention by lengths, has no dropout of its weights");
   const int64_t hidden = query.shape()[2];
-  const Var q = project(query, hidden, layer.name() + "_query", o.init);
-  return project(attend(q, keys.key, keys.value, o, where), hidden, layer.name() + "_output",
-                 o.init);
+  const Var q = project(query, hidden, Divide::kColumns, layer.name() + "_query", o.init);
+  return project(attend(q, keys.key, keys.value, o, where), hidden, Divide::kRows,
+                 layer.name() + "_output", o.init);
 }
 
 Var multi_head_attention(const Var& query, const Var& key, const Var& value, AttentionOptions o,
@@ -108,10 +118,11 @@ Var multi_head_attention(const Var& query, const Var& key, const Var& value, Att
   layer.check(o.heads > 0 && hidden % o.heads == 0, "heads=", o.heads,
               " must divide the width of the query, ", hidden);
 
-  const Var q = project(query, hidden, layer.name() + "_query", o.init);
-  const Var k = project(key, hidden, layer.name() + "_key", o.init);
-  const Var v = project(value, hidden, layer.name() + "_value", o.init);
-  return project(attend(q, k, v, o, where), hidden, layer.name() + "_output", o.init);
+  const Var q = project(query, hidden, Divide::kColumns, layer.name() + "_query", o.init);
+  const Var k = project(key, hidden, Divide::kColumns, layer.name() + "_key", o.init);
+  const Var v = project(value, hidden, Divide::kColumns, layer.name() + "_value", o.init);
+  return project(attend(q, k, v, o, where), hidden, Divide::kRows, layer.name() + "_output",
+                 o.init);
 }
 
 Var encoder_layer(const Var& x, EncoderLayerOptions o, Where where) {

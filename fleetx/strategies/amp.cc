@@ -30,7 +30,9 @@
 // applied before all are checked, so all are in memory at once: those of large weights that come
 // from 16-bit numbers wait as bf16, which has the range of f32 and the precision of what they are
 // made of. (Without amp each is applied, and gone, as soon as it is made.) Workers apply a step or
-// leave it out together (data_parallel agrees on it). Communicates one number per step.
+// leave it out together (data_parallel agrees on it); so do the ranks that divide layers
+// (tensor_parallel), who are one worker: they agree on amp_finite_0 at once, before anybody reads
+// it. Communicates one number per step.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -40,6 +42,7 @@
 #include "fleetx/base/log.h"
 #include "fleetx/base/names.h"
 #include "fleetx/ir/builder.h"
+#include "fleetx/ir/divided.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/strategies/amp_casts.h"
 #include "fleetx/strategies/choices.h"
@@ -85,7 +88,7 @@ class Amp final : public Strategy {
  public:
   std::string_view name() const override { return "amp"; }
   Traits traits() const override {
-    return {.acts = {{Phase::kForward},
+    return {.acts = {{Phase::kForward, {"tensor_parallel"}},
                      {Phase::kGradients, {"recompute", "pipeline"}},
                      {Phase::kUpdates}}};
   }
@@ -189,14 +192,21 @@ class Amp final : public Strategy {
     for (const ir::Training::Parameter& p : training.parameters)
       if (is_here(programs.main, p)) flags.push_back(unscale(rw, p, at_once));
     sort_by_time(rw, flags);
-    const bool staged = context.mesh.has(kStageAxis) && context.mesh.size(kStageAxis) > 1;
-    const std::string own = staged ? rw.fresh_name(str(kFinite, "@STAGE")) : kFinite;
+    std::vector<const char*> together;  // stages, and ranks that divide layers, are one worker
+    for (const char* axis : {kStageAxis, ir::kModelAxis})
+      if (context.mesh.has(axis) && context.mesh.size(axis) > 1) together.push_back(axis);
+    std::string own = together.empty() ? kFinite : rw.fresh_name(str(kFinite, "@STAGE"));
     rw.append({.type = "all_true",
                .inputs = {{"xs", flags}},
                .outputs = {{"out", {own}}, {"first", {kFirstBad}}},
                .role = Role::kBackward,
                .name = kLayer});
-    if (staged) agree(rw, own, kFinite, kStageAxis, Role::kBackward);
+    for (const char* axis : together) {
+      const std::string all =
+          axis == together.back() ? kFinite : rw.fresh_name(str(kFinite, "@STAGES"));
+      agree(rw, own, all, axis, Role::kBackward);
+      own = all;
+    }
     rw.edit_training().ready = kFinite;
   }
 

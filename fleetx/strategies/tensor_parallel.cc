@@ -1,5 +1,7 @@
 // tensor_parallel: the ranks along mp divide the layers that the user has split (nn/parallel.h);
-// the program has their parts and what they send each other already. This makes the rest right:
+// the program has their parts and what they send each other already. In a program that has none of
+// these, layers that say how they may be divided become such (divide_layers.h): those of BERT and
+// the Transformer. This makes the rest right:
 //
 //   before                                    after (2 ranks along mp)
 //     startup:                                  startup:
@@ -28,6 +30,7 @@
 #include "fleetx/ir/divided.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
+#include "fleetx/strategies/divide_layers.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
 
@@ -52,10 +55,11 @@ class TensorParallel final : public Strategy {
  public:
   std::string_view name() const override { return "tensor_parallel"; }
   Traits traits() const override {
-    return {.acts = {{Phase::kGradients, {"recompute", "gradient_merge"}}, {Phase::kUpdates}},
+    return {.acts = {{Phase::kForward},
+                     {Phase::kGradients, {"recompute", "amp", "gradient_merge"}},
+                     {Phase::kUpdates}},
             .groups = {kModelAxis},
             .conflicts = {
-                {"amp", "ranks would skip steps by overflows of their own parts"},
                 {"lars", "it needs the norms of whole parameters"},
                 {"lamb", "it needs the norms of whole parameters"},
                 {"dgc", "ranks would choose other elements of gradients that are the same"},
@@ -82,7 +86,7 @@ class TensorParallel final : public Strategy {
 
   void validate(const ir::Program& main, const StrategyContext& context) const override {
     const int ranks = context.mesh.size(kModelAxis);
-    bool any = false;
+    bool any = has_divisible_layers(main);
     for (const ir::Op& op : main.ops()) {
       if (!is_of_split_layer(op)) continue;
       check_arg(op.attr<int64_t>("ranks") == ranks, ir::describe(op), "num_partitions is ",
@@ -95,6 +99,12 @@ class TensorParallel final : public Strategy {
               " ranks would compute the same; split layers (paddle.distributed.split with "
               "num_partitions=",
               ranks, ") or set hybrid_configs.mp_degree to 1");
+  }
+
+  void on_forward(Programs& programs, const StrategyContext& context) const override {
+    const auto& ops = programs.main.ops();
+    if (std::none_of(ops.begin(), ops.end(), is_of_split_layer))
+      divide_layers(programs, context.mesh.size(kModelAxis));
   }
 
   void on_gradients(Programs& programs, const StrategyContext&) const override {

@@ -13,8 +13,7 @@ namespace {
 TEST(CheckFits, SaysHowMuchIsMissing) {
   ir::Program main, startup;
   ir::Builder b(main, startup);
-  const ir::Var loss =
-      nn::mean(nn::fc(b.data("x", f32, {-1, 512}), {.size = 1024, .bias = false}));
+  const ir::Var loss = nn::mean(nn::fc(b.data("x", f32, {-1, 512}), {.size = 1024, .bias = false}));
   optim::Adam({.lr = 0.1}).minimize(loss);
   const PlannedProgram plan =
       plan_program(main, {{"x", {f32, {4, 512}}}}, {loss.name()}, PlanOptions{});

@@ -1,8 +1,12 @@
 // Layers that ranks divide: several ranks compute what one computes with the whole layers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "fleetx/fleet/distributed_optimizer.h"
 #include "fleetx/ir/rewriter.h"
+#include "fleetx/ir/uniform.h"
 #include "fleetx/nn/nn.h"
 #include "fleetx/nn/parallel.h"
 #include "fleetx/train/checkpoint.h"
@@ -278,6 +282,111 @@ TEST(TensorParallel, DropoutDrawsPerAxis) {
   train(job);  // checks that whole parameters stay the same on all ranks
 }
 
+// ---- layers that say how they may be divided ----
+
+// Whole layers of a transformer: nothing in it speaks of ranks.
+Network transformer(double dropout = 0, int64_t heads = 4) {
+  return [=](Builder& b, int) {
+    const Var x = b.data("x", f32, {-1, 12}), y = b.data("y", i64, {-1, 1});
+    Var h = nn::reshape(nn::fc(x, {.size = 24}), {-1, 3, 8});
+    for (int i = 0; i < 2; ++i)
+      h = nn::encoder_layer(h, {.heads = heads,
+                                .intermediate = 16,
+                                .act = "gelu",
+                                .dropout = dropout,
+                                .attention_dropout = dropout,
+                                .name = str("layer_", i)});
+    return nn::mean(nn::softmax_cross_entropy(nn::fc(h, {.size = 5}), y));
+  };
+}
+
+TEST(TensorParallel, DividesTheLayersOfATransformer) {
+  for (const int mp : {2, 4})
+    // Not adam: the bias of a key has no gradient but rounding errors, which it divides by their
+    // size.
+    for (const char* optimizer : {"sgd", "momentum"})
+      expect_as_one({.mp = mp, .optimizer = optimizer, .net = transformer()});
+  expect_as_one({.dp = 2, .mp = 2, .net = transformer()});
+  expect_as_one({.mp = 2, .clip = optim::clip_by_global_norm(0.05), .net = transformer()});
+}
+
+TEST(TensorParallel, DividedLayersSendTwiceInEachDirection) {
+  const Programs p({.mp = 2, .net = transformer()}, 1);
+  std::map<std::string, int> calls;
+  std::vector<int64_t> heads;
+  for (const ir::Op& op : p.main.ops()) {
+    if (ir::is_collective(op)) ++calls[op.type()];
+    if (op.type() == "attention") heads.push_back(op.attr<int64_t>("heads"));
+  }
+  EXPECT_EQ(calls, (std::map<std::string, int>{{"all_reduce", 4}, {"group_sum", 4}}));
+  EXPECT_EQ(heads, (std::vector<int64_t>{2, 2}));
+  const auto placed = [&](const char* name) { return p.main.var(name).placement; };
+  EXPECT_EQ(placed("layer_0_attention_query.w_0"), ir::Placement::sharded("mp", 1));
+  EXPECT_EQ(placed("layer_0_attention_query.b_0"), ir::Placement::sharded("mp", 0));
+  EXPECT_EQ(placed("layer_0_attention_output.w_0"), ir::Placement::sharded("mp", 0));
+  EXPECT_TRUE(placed("layer_0_attention_output.b_0").is_replicated());
+  EXPECT_EQ(p.main.var("layer_1_ffn_1.w_0").type.shape, (Shape{8, 8}));
+}
+
+// With dropout, attention is made of several ops, and ranks drop elements of their own parts.
+TEST(TensorParallel, DividedLayersWithDropoutStayTheSameOnAllRanks) {
+  train({.dp = 2, .mp = 2, .net = transformer(0.3)});
+}
+
+TEST(TensorParallel, DividedLayersAreSavedWhole) {
+  const Result whole = train({.optimizer = "momentum", .steps = 3, .net = transformer()});
+  TempDir folder;
+  train(
+      {.mp = 2, .optimizer = "momentum", .steps = 3, .save = folder.path(), .net = transformer()});
+  expect_equal(train({.mp = 4,
+                      .optimizer = "momentum",
+                      .steps = 0,
+                      .load = folder.path(),
+                      .net = transformer()}),
+               {{}, whole.state}, 1e-6, "from 2 to 4");
+}
+
+// ---- amp ----
+
+// As with one rank: products round to bf16 in another order.
+TEST(TensorParallel, BesideAmp) {
+  for (const Network& net : {Network(network), transformer()}) {
+    const std::vector<strategies::Request> amp{{"amp"}};
+    const Result got = train({.mp = 2, .more = amp, .net = net});
+    const Result want = train({.more = amp, .net = net});
+    for (size_t i = 0; i < want.losses.size(); ++i)
+      EXPECT_NEAR(got.losses[i], want.losses[i], 2e-2) << "step " << i;
+    train({.dp = 2, .mp = 2, .more = amp, .net = net});
+    train({.mp = 2, .more = {{"amp"}, {"gradient_merge", {{"k_steps", 2}}}}, .net = net});
+  }
+}
+
+// Between a scale that is small enough and one that is too large for all gradients there are those
+// with which the part of one rank overflows. All ranks leave such a step out: train() compares what
+// they have.
+TEST(TensorParallel, RanksLeaveAStepOutTogether) {
+  const auto with_scale = [](int power) {
+    return Job{.mp = 2,
+               .more = {{"amp",
+                         {{"dtype", "float16"},
+                          {"init_loss_scaling", std::ldexp(1.0, power)},
+                          {"use_dynamic_loss_scaling", false}}}},
+               .steps = 1};
+  };
+  const Programs p(with_scale(15), 0);
+  EXPECT_TRUE(ir::Uniform(p.main, "mp", ir::Uniform::Feeds::kSame).holds(p.main.training().ready));
+  const Result first = train({.steps = 0});
+  int applied = 0, left_out = 0;
+  for (int power = 10; power <= 30; power += 2) {
+    const Result got = train(with_scale(power));
+    const auto same = std::ranges::equal(got.state.at("fc_0.w_0").data<float>(),
+                                         first.state.at("fc_0.w_0").data<float>());
+    ++(same ? left_out : applied);
+  }
+  EXPECT_GT(applied, 0);
+  EXPECT_GT(left_out, 0);
+}
+
 // ---- what is refused ----
 
 void refused(std::initializer_list<std::string_view> parts, const Job& job) {
@@ -329,6 +438,21 @@ TEST(TensorParallel, RefusesWholeParametersOfDividedValues) {
                  nn::parallel_linear(nn::fc(h, {.size = 8, .bias = false, .name = "between"}),
                                      {.rows = 16, .columns = 3, .partitions = n}));
            }});
+}
+
+TEST(TensorParallel, RefusesLayersThatTheDegreeDoesNotDivide) {
+  refused({"'layer_0_attention_query'", "8", "3 ranks"}, {.mp = 3, .net = transformer()});
+  refused({"2 heads", "4 ranks", "mp_degree that divides"}, {.mp = 4, .net = transformer(0, 2)});
+}
+
+TEST(TensorParallel, RefusesStrategiesThatNeedWholeParameters) {
+  for (const char* other :
+       {"lars", "lamb", "dgc", "localsgd", "adaptive_localsgd", "parameter_server"})
+    expect_error(Error::Kind::kInvalidArgument, {"tensor_parallel", other, "cannot be used"}, [&] {
+      std::vector<strategies::Request> requests{{"tensor_parallel"}, {other}};
+      if (std::string_view(other) != "parameter_server") requests.push_back({"data_parallel"});
+      strategies::ResolvedStrategies(requests, {.mesh = Mesh({{"dp", 2}, {"mp", 2}}, 0)});
+    });
 }
 
 TEST(TensorParallel, RefusesToDivideAgain) {
