@@ -90,6 +90,15 @@ ir::Var parallel_embedding(const ir::Var& ids, const Options& from, const std::s
   return nn::parallel_embedding(ids, o);
 }
 
+ir::Var parallel_cross_entropy(const ir::Var& logits, const Options& from, const std::string&) {
+  nn::ParallelCrossEntropyOptions o;
+  std::string label;
+  from.read("label", label);
+  from.read("partitions", o.partitions);
+  from.read("ignore_index", o.ignore_index);
+  return nn::parallel_softmax_cross_entropy(logits, logits.builder().var(label), o);
+}
+
 template <class O>
 O conv_options(const Options& from, const std::string& name) {
   O o;
@@ -225,6 +234,7 @@ void bind_nn(py::module_& m) {
   m.def("fc", layer(fc));
   m.def("parallel_linear", layer(parallel_linear));
   m.def("parallel_embedding", layer(parallel_embedding));
+  m.def("parallel_cross_entropy", layer(parallel_cross_entropy));
   m.def("conv2d", layer(conv2d));
   m.def("conv2d_transpose", layer(conv2d_transpose));
   m.def("batch_norm", layer(batch_norm));

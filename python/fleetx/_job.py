@@ -16,6 +16,17 @@ def worker():
     return (rank(), world()) if api._roles is None else (api.worker_index(), api.worker_num())
 
 
+def data_part():
+    """(index, number) of this worker's part of a batch. Workers that divide layers (hybrid_configs["mp_degree"]) are fed the
+    same, as are the stages of a pipeline. Before fleet.distributed_optimizer every worker counts for itself."""
+    from paddle.distributed.fleet import api
+    strategy = api._strategy if api._optimizer is None else api._optimizer.user_defined_strategy
+    degrees = {} if strategy is None else strategy.hybrid_configs
+    layers, stages = degrees.get("mp_degree", 1), degrees.get("pp_degree", 1)
+    parts = max(1, world() // (layers * stages))
+    return rank() // layers % parts, parts
+
+
 def node():
     job = native.job_env()
     return job["node"], job["nodes"]

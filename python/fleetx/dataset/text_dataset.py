@@ -1,4 +1,5 @@
 """Batches of text, made in C++ (fleetx/data)."""
+import functools
 import os
 from typing import Dict, Iterator, List, Optional, Sequence, Union
 
@@ -13,8 +14,22 @@ class TextLoader:
     """Iterates over [{name: array}], what Executor.run takes as feed; one iteration is one pass. Passes differ, but are
     the same in every run and for any number of workers: worker r of n takes batches r, r + n, ... of one list."""
 
-    _native: "native.TextBatches"
     _pass = 0
+    _made = None  # (part of the data, native.TextBatches)
+
+    def __init__(self, make, rank, world):
+        """`make`: of native.TextBatches of a rank and world; `rank`, `world`: None for the part of this worker."""
+        self._make, self._rank, self._world = make, rank, world
+        self._native  # errors now
+
+    @property
+    def _native(self):
+        """Made again where the strategy, which may be known later, says that workers share a part."""
+        rank, world = _job.data_part()
+        part = rank if self._rank is None else self._rank, world if self._world is None else self._world
+        if self._made is None or self._made[0] != part:
+            self._made = part, self._make(rank=part[0], world=part[1])
+        return self._made[1]
 
     def __len__(self) -> int:
         """Batches of a pass on this worker; of BERT's pairs the next pass may have a few more or less."""
@@ -24,9 +39,10 @@ class TextLoader:
         return self
 
     def __iter__(self) -> Iterator[List[Dict[str, numpy.ndarray]]]:
-        self._native.begin_pass(self._pass)
+        batches = self._native
+        batches.begin_pass(self._pass)
         self._pass += 1
-        while (feed := self._native.next()) is not None:
+        while (feed := batches.next()) is not None:
             yield [feed]
 
     @property
@@ -40,10 +56,9 @@ class TextLoader:
         return self._native.padding
 
 
-def _sizes(batch_size, tokens, shuffle, drop_last, multiple, seed, rank, world, packed):
+def _sizes(batch_size, tokens, shuffle, drop_last, multiple, seed, packed):
     return dict(packed=packed, batch=0 if tokens else batch_size, tokens=tokens or 0, multiple=multiple, shuffle=shuffle,
-                drop_last=drop_last, seed=seed, rank=_job.rank() if rank is None else rank,
-                world=_job.world() if world is None else world)
+                drop_last=drop_last, seed=seed)
 
 
 class BertLoader(TextLoader):
@@ -72,10 +87,9 @@ class BertLoader(TextLoader):
         self.corpus = native.TextCorpus(tokenizer._native, files=[os.fspath(file) for file in files], format=format,
                                         field=field, max_tokens=max_length - 3, bad_lines=bad_lines,
                                         long_sentences=long_sentences)
-        self._native = native.BertBatches(self.corpus, tokenizer._native, max_length=max_length, mask_rate=mask_rate,
-                                          short_rate=short_rate, fill=fill,
-                                          **_sizes(batch_size, tokens, shuffle, drop_last, multiple, seed, rank, world,
-                                                   packed))
+        sizes = _sizes(batch_size, tokens, shuffle, drop_last, multiple, seed, packed)
+        super().__init__(functools.partial(native.BertBatches, self.corpus, tokenizer._native, max_length=max_length,
+                                           mask_rate=mask_rate, short_rate=short_rate, fill=fill, **sizes), rank, world)
 
 
 class TranslationLoader(TextLoader):
@@ -98,6 +112,6 @@ class TranslationLoader(TextLoader):
         self.pairs = native.TranslationPairs(tokenizer._native, into._native, source_file=os.fspath(source),
                                              target_file=os.fspath(target or ""), max_length=max_length,
                                              bad_lines=bad_lines, long_lines=long_lines)
-        self._native = native.TranslationBatches(self.pairs, tokenizer._native, into._native,
-                                                 **_sizes(batch_size, None if batch_size else tokens, shuffle, drop_last,
-                                                          multiple, seed, rank, world, packed))
+        sizes = _sizes(batch_size, None if batch_size else tokens, shuffle, drop_last, multiple, seed, packed)
+        super().__init__(functools.partial(native.TranslationBatches, self.pairs, tokenizer._native, into._native, **sizes),
+                         rank, world)

@@ -106,3 +106,55 @@ def test_its_program_can_be_planned(tmp_path):
     assert result.code == 0 and "wire: group mp of 2 ranks" in result.output, result.output
     result = documents.run(["fleetx", "plan", "main.txt", "--batch", "8", "--mesh", "mp=4"], tmp_path)
     assert result.code != 0 and "the program is for 2 ranks, the group 'mp' has 4" in result.output
+
+
+LAYERS = '''
+import numpy as np
+import paddle
+from paddle import static
+from paddle.distributed import fleet
+from paddle.distributed.fleet import meta_parallel as mp
+
+paddle.enable_static()
+paddle.seed(3)
+strategy = fleet.DistributedStrategy()
+import os
+strategy.hybrid_configs = {"mp_degree": int(os.environ.get("PADDLE_TRAINERS_NUM", 1))}
+fleet.init(is_collective=True, strategy=strategy)
+x, y = static.data("x", [None, 16], "float32"), static.data("y", [None, 1], "int64")
+words = paddle.reshape(mp.VocabParallelEmbedding(8, 16)(y), [-1, 16])
+h = mp.ColumnParallelLinear(16, 24, has_bias=True, gather_output=False)(x + words)
+h = mp.RowParallelLinear(24, 16, input_is_parallel=True)(paddle.tanh(h))
+logits = mp.ColumnParallelLinear(16, 8, gather_output=False)(h)
+loss = paddle.mean(mp.ParallelCrossEntropy(ignore_index=5)(logits, y))
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.1)).minimize(loss)
+exe = static.Executor()
+exe.run(static.default_startup_program())
+for step in range(4):
+    rng = np.random.RandomState(step)
+    feed = {"x": rng.randn(6, 16).astype("float32"), "y": rng.randint(0, 8, (6, 1))}
+    value, = exe.run(feed=feed, fetch_list=[loss])
+    print("step %d loss %.9g" % (step, float(value.item())), flush=True)
+'''
+
+
+def test_layers_of_later_versions(tmp_path):
+    (tmp_path / "train.py").write_text(LAYERS)
+    losses = []
+    for command in ([sys.executable], ["fleetrun", "--nproc_per_node=2"]):
+        result = documents.run(command + ["train.py"], tmp_path)
+        assert result.code == 0, result.output
+        losses.append([float(v) for v in re.findall(r"step \w+ loss (\S+)", result.output)][:4])
+    assert len(losses[0]) == 4
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-6)
+
+
+def test_layers_of_later_versions_refuse_what_they_do_not_have():
+    from paddle.distributed.fleet import meta_parallel
+    with pytest.raises(Exception, match="mp_group"):
+        meta_parallel.ParallelCrossEntropy(mp_group=object())
+    paddle.enable_static()
+    with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+        x = paddle.static.data("x", [None, 12], "float32")
+        with pytest.raises(Exception, match="x has the width 12; with input_is_parallel=False it must be 16"):
+            meta_parallel.RowParallelLinear(16, 8)(x)

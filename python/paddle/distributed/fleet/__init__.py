@@ -1,6 +1,7 @@
 """One program, many workers: init, distributed_optimizer, minimize; started by fleetrun."""
 from paddle import _refuse
 from paddle.distributed.fleet import base  # noqa: F401
+from paddle.distributed.fleet import meta_parallel  # noqa: F401
 from paddle.distributed.fleet.api import (UtilBase, _final_strategy, _get_applied_graph_list,  # noqa: F401
                                           _get_applied_meta_list, amp_init, barrier_worker, distributed_model,
                                           distributed_optimizer, get_lr, init,

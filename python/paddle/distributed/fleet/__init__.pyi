@@ -9,6 +9,7 @@ from paddle.distributed.fleet import api as api
 from paddle.distributed.fleet import base as base
 from paddle.distributed.fleet import data_generator as data_generator
 from paddle.distributed.fleet import dataset as dataset
+from paddle.distributed.fleet import meta_parallel as meta_parallel
 from paddle.distributed.fleet import optimizer as optimizer
 from paddle.distributed.fleet import strategy as strategy
 from paddle.distributed.fleet.api import UtilBase as UtilBase
