@@ -70,7 +70,12 @@ class Calls {
       case CallKind::kReduce: return Call::reduce(out, out, n, dtype_, op_, root_);
       case CallKind::kReduceScatter: return Call::reduce_scatter(x, out, n / size_, dtype_, op_);
       // As bytes: every dtype travels.
-      case CallKind::kBroadcast: return Call::broadcast(out, all, u8, root_);
+      case CallKind::kBroadcast: {
+        // The others may copy from x itself: it may be in shared memory (see runtime/shared_state.h).
+        Call broadcast = Call::broadcast(out, all, u8, root_);
+        if (rank_ == root_) broadcast.in = x;
+        return broadcast;
+      }
       case CallKind::kAllGather: return Call::all_gather(own_part(r, i), out, all, u8);
       case CallKind::kAllToAll: return Call::all_to_all(x, out, all / size_, u8);
       case CallKind::kSend: return Call::send(x, all, u8, peer_, tag_);

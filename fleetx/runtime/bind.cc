@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "fleetx/comm/groups.h"
+#include "fleetx/runtime/shared_state.h"
 
 namespace fleetx::runtime {
 
@@ -32,8 +33,12 @@ class Binder {
     const PlannedProgram& planned = plan_->planned_;
     for (const Value& value : planned.values)
       if (is_home(value)) check(value);
-    for (const Value& value : planned.values)
-      if (is_home(value)) provide(value);
+    const std::map<std::string, std::string> sent = sent_state(planned);
+    for (const Value& value : planned.values) {
+      if (!is_home(value)) continue;
+      const auto group = sent.find(value.var);
+      provide(value, group == sent.end() ? nullptr : &plan_->groups_->at(group->second));
+    }
   }
 
   bool is_home(const Value& value) const {
@@ -56,13 +61,18 @@ class Binder {
               ", the program declares ", value.desc.dtype, value.desc.shape);
   }
 
-  void provide(const Value& value) {
+  // `readers`: the group that gets it from here, where there is one.
+  void provide(const Value& value, comm::Communicator* readers) {
     const kernel::Desc& desc = value.desc;
     const Tensor* tensor = scope_.find(value.var);
     if (tensor == nullptr || !fits(*tensor, desc)) {
       scope_.replace(value.var, Tensor(desc.dtype, desc.shape, desc.layout));
     } else if (tensor->layout() != desc.layout) {
       scope_.replace(value.var, tensor->to(desc.layout));
+    }
+    if (readers != nullptr) {
+      const Tensor own = *scope_.find(value.var), shared = in_shared_memory(own, *readers);
+      if (shared.raw() != own.raw()) scope_.replace(value.var, shared);
     }
     plan_->held_.emplace(value.var, *scope_.find(value.var));
   }

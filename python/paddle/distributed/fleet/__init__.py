@@ -19,7 +19,7 @@ from paddle.distributed.fleet import api as _api
 _PROGRAMS = {"main_program": _api.main_program, "startup_program": _api.startup_program}
 _refused = _refuse.getter(__name__, {
     "CommunicateTopology": "nothing", "HybridCommunicateGroup": "nothing", "get_hybrid_communicate_group": "worker_num",
-    "distributed_scaler": "DistributedStrategy().amp", "meta_parallel": "nothing",
+    "distributed_scaler": "DistributedStrategy().amp",
     "Fleet": "the functions of this module"},
     lazy={"metrics": "paddle.distributed.fleet.metrics", "utils": "paddle.distributed.fleet.utils",
           "launch": "paddle.distributed.fleet.launch"})
