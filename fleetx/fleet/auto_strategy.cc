@@ -62,7 +62,7 @@ bool better(const Tried& a, const Tried& b) {
   return settings(a) != settings(b) ? settings(a) > settings(b) : a.point < b.point;
 }
 
-std::vector<Dimension> dimensions_of(const AutoConfigs& configs, const Mesh& mesh,
+std::vector<Dimension> dimensions_of(const AutoConfigs& configs, const Mesh& mesh, bool is_split,
                                      std::vector<std::string>& not_allowed) {
   std::vector<std::string> known;
   std::vector<Dimension> out;
@@ -71,7 +71,7 @@ std::vector<Dimension> dimensions_of(const AutoConfigs& configs, const Mesh& mes
     const bool allowed =
         c.effect == Effect::kSame || std::ranges::count(configs.allow, c.strategy) > 0;
     std::vector<Choice> choices = c.list(mesh);
-    if (choices.empty()) continue;
+    if (choices.empty() || (is_split && c.strategy == "tensor_parallel")) continue;
     if (allowed)
       out.push_back({c.strategy, std::move(choices), c.matters});
     else
@@ -88,11 +88,12 @@ std::vector<Dimension> dimensions_of(const AutoConfigs& configs, const Mesh& mes
 
 class Search {
  public:
-  Search(const DistributedStrategy& asked, const Mesh& mesh, const Evaluate& evaluate)
+  Search(const DistributedStrategy& asked, const Mesh& mesh, const Evaluate& evaluate, int split)
       : mesh_(mesh),
         evaluate_(evaluate),
-        dimensions_(dimensions_of(asked.auto_configs, mesh, not_allowed_)),
+        dimensions_(dimensions_of(asked.auto_configs, mesh, split > 1, not_allowed_)),
         base_(asked) {
+    base_.hybrid_configs.mp_degree = split;
     base_.auto_ = false;
     base_.auto_configs = {};
   }
@@ -321,9 +322,9 @@ void check_alone(const DistributedStrategy& strategy) {
 }
 
 AutoChoice choose_strategy(const DistributedStrategy& asked, const Mesh& mesh,
-                           const Evaluate& evaluate) {
+                           const Evaluate& evaluate, int split) {
   check_alone(asked);
-  return Search(asked, mesh, evaluate).run();
+  return Search(asked, mesh, evaluate, split).run();
 }
 
 Predictor::Predictor(AutoConfigs configs)
@@ -351,7 +352,9 @@ Candidate Predictor::operator()(const ir::Program& main, const std::string& loss
       .process_bytes = process_bytes_ + plan.own_bytes()};
   const predict::Prediction p = predict::predict(plan, setting);
   const bool here = job.world == mesh.world() && !is_describing();
-  return {p.seconds, static_cast<double>(p.peak_bytes()),
+  // Where workers divide layers, fewer have a part of the batch.
+  const double slower = static_cast<double>(mesh.world()) / mesh.size("dp");
+  return {p.seconds * slower, static_cast<double>(p.peak_bytes()),
           limit(predict::ranks_per_host(setting, mesh), here)};
 }
 

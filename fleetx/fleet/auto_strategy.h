@@ -17,7 +17,7 @@ namespace fleetx::fleet {
 
 // A candidate: what its step takes, and what memory a worker needs for it.
 struct Candidate {
-  double seconds = 0;
+  double seconds = 0;  // for as many samples as a step of plain data parallel has
   double bytes = 0;
   double limit = 0;  // bytes that there are
 };
@@ -37,8 +37,10 @@ struct AutoChoice {
 void check_alone(const DistributedStrategy& strategy);
 
 // Where nothing fits: kInvalidArgument with the bytes that are missing and what would help.
+// `split`: between so many ranks the program has split its layers (nn/parallel.h), so that
+// mp_degree is given.
 AutoChoice choose_strategy(const DistributedStrategy& asked, const Mesh& mesh,
-                           const Evaluate& evaluate);
+                           const Evaluate& evaluate, int split = 1);
 
 // Predictions for whole training programs on the machines of auto_configs. Made before the search:
 // what this process has in memory then, every worker has beside its plan.

@@ -6,6 +6,7 @@
 #include "fleetx/base/log_quiet.h"
 #include "fleetx/fleet/auto_strategy.h"
 #include "fleetx/fleet/describe_job.h"
+#include "fleetx/ir/divided.h"
 #include "fleetx/ir/verifier.h"
 #include "fleetx/runtime/executor.h"
 #include "fleetx/strategies/parameter_server.h"
@@ -66,6 +67,15 @@ bool keeps_tables(const ir::Program& main, const std::vector<strategies::Request
   return fits && std::ranges::any_of(main.ops(), [&](const ir::Op& op) {
            return op.type() == "embedding" && main.var(op.in("w").front()).is_distributed;
          });
+}
+
+// Between how many ranks the program has split its layers itself; 1: it has not.
+int split_of(const ir::Program& main) {
+  for (const ir::Op& op : main.ops())
+    if (op.def->find_attr("group") != nullptr && op.def->find_attr("ranks") != nullptr &&
+        op.attr<std::string>("group") == ir::kModelAxis)
+      return static_cast<int>(op.attr<int64_t>("ranks"));
+  return 1;
 }
 
 }  // namespace
@@ -129,7 +139,8 @@ void DistributedOptimizer::choose(const ir::Var& loss, const autograd::BackwardO
           [&] { optimizer_->apply_gradients(autograd::trained(b), where); });
       return predict(main, loss.name(), candidate, mesh);
     };
-    const AutoChoice choice = choose_strategy(strategy_, mesh_, try_one);
+    const AutoChoice choice =
+        choose_strategy(strategy_, mesh_, try_one, split_of(loss.builder().main()));
     log::info("auto", choice.report);
     text = choice.strategy.to_text();
     if (!configs.save_to.empty() && mesh_.rank() == 0) choice.strategy.save_text(configs.save_to);

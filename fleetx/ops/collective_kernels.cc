@@ -71,7 +71,8 @@ class Calls {
       case CallKind::kReduceScatter: return Call::reduce_scatter(x, out, n / size_, dtype_, op_);
       // As bytes: every dtype travels.
       case CallKind::kBroadcast: {
-        // The others may copy from x itself: it may be in shared memory (see runtime/shared_state.h).
+        // The others may copy from x itself: it may be in shared memory (see
+        // runtime/shared_state.h).
         Call broadcast = Call::broadcast(out, all, u8, root_);
         if (rank_ == root_) broadcast.in = x;
         return broadcast;

@@ -1,5 +1,6 @@
-// Parameters that workers send each other (sharding) are in memory of their group, as gradients are: the
-// others copy them from there, in one go, instead of through a small buffer, piece by piece.
+// Parameters that workers send each other (sharding) are in memory of their group, as gradients
+// are: the others copy them from there, in one go, instead of through a small buffer, piece by
+// piece.
 #pragma once
 
 #include <map>

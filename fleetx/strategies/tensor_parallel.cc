@@ -30,6 +30,7 @@
 #include "fleetx/ir/divided.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
+#include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/divide_layers.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
@@ -249,6 +250,17 @@ class TensorParallel final : public Strategy {
 };
 
 FLEETX_STRATEGY(tensor_parallel, TensorParallel);
+
+// Fewer workers have a part of the batch then, and those that divide layers must be fed the same:
+// who allows it feeds them so.
+std::vector<Choice> choices(const Mesh& mesh) {
+  std::vector<Choice> all;
+  for (const int64_t degree : {2, 4, 8})
+    if (mesh.world() % degree == 0)
+      all.push_back({str("tensor_parallel by ", degree), {{"hybrid_configs.mp_degree", degree}}});
+  return all;
+}
+FLEETX_CHOICES(tensor_parallel, Effect::kLearning, choices);
 
 }  // namespace
 }  // namespace fleetx::strategies

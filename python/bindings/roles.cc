@@ -31,6 +31,8 @@ void bind_strategy(py::module_& m) {
       .def("to_text", &DistributedStrategy::to_text)
       .def("save_text", &DistributedStrategy::save_text)
       .def("load_text", &DistributedStrategy::load_text)
+      .def("merge_text", [](DistributedStrategy& s, const std::string& text,
+                            const std::string& source) { s.merge_text(text, source); })
       .def("__eq__",
            [](const DistributedStrategy& a, const DistributedStrategy& b) { return a == b; });
 }

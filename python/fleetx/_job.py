@@ -21,6 +21,9 @@ def data_part():
     same, as are the stages of a pipeline. Before fleet.distributed_optimizer every worker counts for itself."""
     from paddle.distributed.fleet import api
     strategy = api._strategy if api._optimizer is None else api._optimizer.user_defined_strategy
+    if api._optimizer is not None and api._optimizer.strategy_text:  # of auto: what it has chosen
+        strategy = api.DistributedStrategy()
+        strategy.native.merge_text(api._optimizer.strategy_text, "the strategy of minimize")
     degrees = {} if strategy is None else strategy.hybrid_configs
     layers, stages = degrees.get("mp_degree", 1), degrees.get("pp_degree", 1)
     parts = max(1, world() // (layers * stages))

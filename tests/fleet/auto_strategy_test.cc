@@ -83,6 +83,37 @@ TEST(Auto, ShardsWhatDoesNotFit) {
   EXPECT_EQ(chosen(14, 1024).hybrid_configs.sharding_degree, 64);
 }
 
+TEST(Auto, DividesLayersOnlyWhereThatIsAllowed) {
+  const auto evaluate = [](const DistributedStrategy& s, const Mesh& mesh) {
+    return Candidate{1, 100.0 / mesh.size("mp"), s.sharding ? 0.0 : 60.0};
+  };
+  EXPECT_TRUE(contains(error_of([&] { choose_strategy(automatic(), workers(4), evaluate); }),
+                       "tensor_parallel"));
+  const AutoChoice choice = choose_strategy(automatic({"tensor_parallel"}), workers(4), evaluate);
+  EXPECT_EQ(choice.strategy.hybrid_configs.mp_degree, 2);
+  // What the program has split is split.
+  const AutoChoice split = choose_strategy(automatic(), workers(4), evaluate, 4);
+  EXPECT_EQ(split.strategy.hybrid_configs.mp_degree, 4);
+}
+
+TEST(Auto, DividesATransformer) {
+  const auto chosen = [](int64_t limit, ir::Strings allow) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    const ir::Var x = b.data("x", f32, {-1, 16, 512});
+    const ir::Var loss = nn::mean(nn::encoder_layer(x, {.heads = 8, .intermediate = 2048}));
+    DistributedStrategy s = automatic(std::move(allow));
+    s.auto_configs.memory_limit_MB = limit;
+    s.auto_configs.batch_size = 2;
+    DistributedOptimizer optimizer{std::make_shared<optim::Adam>(), s, workers(2)};
+    optimizer.minimize(loss);
+    return std::pair(optimizer.strategy(), main.var("encoder_layer_0_ffn_0.w_0").type.shape);
+  };
+  const auto process = static_cast<int64_t>(resident_bytes() >> 20);
+  const auto [strategy, shape] = chosen(process + 1000, {"tensor_parallel"});
+  EXPECT_EQ(shape[1], 2048 / strategy.hybrid_configs.mp_degree);
+}
+
 TEST(Auto, TakesWhatSetsLessOfWhatIsAsFast) {
   const AutoChoice choice =
       choose_strategy(automatic(), workers(4), [](const DistributedStrategy& s, const Mesh&) {

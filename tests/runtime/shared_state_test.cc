@@ -37,7 +37,8 @@ TEST(SharedState, IsMovedOnce) {
   EXPECT_EQ(moved.data<float>()[3], 4);
   EXPECT_EQ(in_shared_memory(moved, *groups[0]).raw(), moved.raw());
   const auto alone = comm::make_local(1);
-  EXPECT_EQ(in_shared_memory(tensor, *alone[0]).raw(), tensor.raw()) << "there is nobody to read it";
+  EXPECT_EQ(in_shared_memory(tensor, *alone[0]).raw(), tensor.raw())
+      << "there is nobody to read it";
 }
 
 }  // namespace

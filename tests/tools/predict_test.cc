@@ -71,9 +71,8 @@ TEST_F(PredictTool, AModelThatDoesNotFitIsRefusedWithWhatIsMissing) {
     expect_error(plan(strategy), 2, "MiB more than the 8192.0 MiB that it has");
   const ToolResult sharded = plan("sharding: true sharding_configs { stage: 3 } recompute: true");
   EXPECT_EQ(sharded.code, 0) << sharded.err;
-  const ToolResult chosen =
-      plan(R"(auto: true auto_configs { allow: "amp" batch_size: 4 memory_limit_MB: 7372 })",
-      "info");
+  const ToolResult chosen = plan(
+      R"(auto: true auto_configs { allow: "amp" batch_size: 4 memory_limit_MB: 7372 })", "info");
   EXPECT_EQ(chosen.code, 0) << chosen.err;
   EXPECT_TRUE(contains(chosen.err, "chose sharding stage")) << chosen.err;
 }

@@ -130,6 +130,10 @@ class Bert(Parameters):
     def _layer_width(self):
         return self._sizes["hidden"]
 
+    def _size_of(self, name, axis, batch, length):
+        hidden = name.startswith("mask_") and axis == 0
+        return batch * max(1, round(0.15 * length)) if hidden else super()._size_of(name, axis, batch, length)
+
     def _outputs(self):
         return [self.word_logits, self.sentence_logits]
 

@@ -34,8 +34,9 @@ def _gb(size):
     return f"{size / 1e9:.1f} GB"
 
 
-def choices(family: str, parameters: int, width: int, checkpoints: List[str], workers: int, memory: int) -> List[Choice]:
-    """What to switch on, each with a sentence that says why."""
+def choices(family: str, parameters: int, width: int, checkpoints: List[str], workers: int, memory: int,
+            shapes: Optional[List[str]] = None) -> List[Choice]:
+    """What to switch on, each with a sentence that says why. `shapes`: of a batch of TOKENS tokens, for auto."""
     if family == "click":
         if workers == 1:
             return []
@@ -45,11 +46,15 @@ def choices(family: str, parameters: int, width: int, checkpoints: List[str], wo
     if family == "mlperf":
         chosen.append(Choice("lars", {"lars_coeff": 0.001, "lars_weight_decay": 0.0005},
                              "lars: rates by layer keep the large batches of many workers stable"))
+    kept = TOKENS * ACTIVATION_FLOATS * 4 * width * len(checkpoints) if family == "text" else 0
+    if family in ("text", "image") and workers > 1 and state + kept > memory:
+        return [Choice("auto", {"memory_limit_MB": max(1, memory >> 20), "shapes": list(shapes or [])},
+                       f"auto: values, gradients and moments take {_gb(state)}, what backward waits for about {_gb(kept)}, and a "
+                       f"worker has {_gb(memory)}: sharding, recompute and sizes of buckets are chosen by predicted time")]
     if state > memory:
         chosen.append(Choice("", None, f"values, gradients and moments take {_gb(state)}, more than a worker's {_gb(memory)}: "
-                                       "nothing here makes that smaller; take a smaller model or a larger machine"))
+                                       "one worker cannot make that smaller; take more workers, who share it"))
     if family == "text" and checkpoints:
-        kept = TOKENS * ACTIVATION_FLOATS * 4 * width * len(checkpoints)
         if state + kept > memory:
             chosen.append(Choice("recompute", {"checkpoints": list(checkpoints)},
                                  f"recompute: {TOKENS} tokens would keep about {_gb(kept)} for backward; outputs of layers are "
@@ -69,7 +74,19 @@ class Recommended:
         """What strategy() switches on, each with its reason. `workers`: of the job; `memory`: bytes of a worker."""
         parameters = sum(_count(p.shape) for p in self.main_prog.all_parameters())
         return choices(self._family, parameters, self._layer_width(), getattr(self, "checkpoints", []),
-                       _job.worker()[1] if workers is None else workers, memory_of_worker() if memory is None else memory)
+                       _job.worker()[1] if workers is None else workers, memory_of_worker() if memory is None else memory,
+                       self._batch_shapes())
+
+    def _batch_shapes(self) -> List[str]:
+        """auto_configs["shapes"] of a batch with TOKENS tokens, or 32 pictures."""
+        length = getattr(self, "max_seq_len", 128)
+        batch = max(1, TOKENS // length) if self._family == "text" else 32
+        return [f"{v.name}=" + ",".join(str(self._size_of(v.name, i, batch, length) if d in (None, -1) else d)
+                                        for i, d in enumerate(v.shape)) for v in self.inputs]
+
+    def _size_of(self, name: str, axis: int, batch: int, length: int) -> int:
+        """What stands for an unknown dimension of a data variable."""
+        return length if axis else batch
 
     def strategy(self, workers: Optional[int] = None, memory: Optional[int] = None):
         """The DistributedStrategy that suits this model, this job and this machine; strategy_choices() tells why."""

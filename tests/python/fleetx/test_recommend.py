@@ -15,8 +15,10 @@ def fields(*arguments):
 def test_the_table():
     layers = [f"layer_{i}" for i in range(12)]
     assert fields("text", 110_000_000, 768, layers, 1, 16 * GB) == []
-    assert fields("text", 110_000_000, 768, layers, 2, 4 * GB) == ["recompute"]
-    assert fields("text", 27_400_000_000, 6144, layers * 5, 8, 64 * GB) == ["", "recompute"]
+    assert fields("text", 110_000_000, 768, layers, 1, 4 * GB) == ["recompute"]
+    assert fields("text", 110_000_000, 768, layers, 2, 4 * GB) == ["auto"]
+    assert fields("text", 27_400_000_000, 6144, layers * 5, 8, 64 * GB) == ["auto"]
+    assert fields("text", 27_400_000_000, 6144, layers * 5, 1, 64 * GB) == ["", "recompute"]
     assert fields("image", 25_000_000, 0, layers, 8, 16 * GB) == []
     assert fields("mlperf", 25_000_000, 0, layers, 8, 16 * GB) == ["lars"]
     assert fields("click", 10_000_000, 0, [], 1, 16 * GB) == []
@@ -31,6 +33,9 @@ def test_strategies_of_models():
     assert not bert.strategy(memory=16 * GB).recompute
     tight = bert.strategy(memory=1_000_000)
     assert tight.recompute and list(tight.recompute_configs["checkpoints"]) == bert.checkpoints
+    several = bert.strategy(workers=4, memory=32 << 20)
+    assert several.auto and several.auto_configs["memory_limit_MB"] == 32
+    assert "src_ids=256,16" in several.auto_configs["shapes"] and "mask_pos=512" in several.auto_configs["shapes"]
     assert X.applications.Resnet50Mlperf(class_dim=4, image_shape=(3, 32, 32), width=8).strategy().lars
     assert X.applications.WideDeep(sparse_feature_dim=100, slot_num=2).strategy(workers=2).a_sync
 
