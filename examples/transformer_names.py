@@ -8,8 +8,8 @@ from paddle.distributed import fleet
 paddle.enable_static()
 fleet.init(is_collective=True)
 folder = X.dataset.local_names("uk")
-model = X.applications.Transformer("small", vocab_size=600, label_smoothing=0.05)  # or X.applications.Transformer()
-loader = model.get_train_dataloader(folder, tokens=2048, merges=100)
+model = X.applications.Transformer("small", vocab_size=600, label_smoothing=0.05, packed=True)  # or Transformer()
+loader = model.get_train_dataloader(folder, tokens=1024, merges=100)
 rate = paddle.optimizer.lr.NoamDecay(d_model=128, warmup_steps=300, learning_rate=0.5)
 optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(learning_rate=rate, beta2=0.98, epsilon=1e-9),
                                         fleet.DistributedStrategy())

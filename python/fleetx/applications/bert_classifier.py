@@ -82,7 +82,7 @@ class BertClassifier(Parameters):
         """Reads the parameters of the encoder from a file that Bert.save_params wrote; the layer for labels stays as it is.
         Run startup_prog before."""
         tensors, _ = native.load_tensors(os.fspath(path))
-        own = [name for name in self._state() if not name.startswith("label_output")]
+        own = [name for name in self.parameter_list() if not name.startswith("label_output")]
         missing = [name for name in own if name not in tensors]
         if missing:
             raise native.InvalidArgumentError(f"{os.fspath(path)}: has no '{missing[0]}'")
