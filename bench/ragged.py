@@ -18,7 +18,7 @@ PEER_WAYS = {"torch padded": (ASKED, ["padded", "compile"]), "torch packed": (AS
 
 def measure_ragged(bench, runner, options):
     """Lists of figures, one per network and number of threads; then those of the data path."""
-    tokens, batches, passes = (512, 2, 1) if options.quick else (1024, 4, 2)
+    tokens, batches, passes = (512, 2, 1) if options.quick else (1024, 2, 2)
     with tempfile.TemporaryDirectory() as folder:
         for model in MODELS:
             data = pathlib.Path(folder, f"{model}.npz")

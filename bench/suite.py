@@ -298,7 +298,7 @@ BENCHES = {b.name: b for b in [
            ": < 5 s until all train (C++); Python of as many `import numpy`: <= 1.5", rounds=2),
     Listed("ragged", "BERT-base and Transformer-base on real text, sequences of real lengths: real tokens per second of training, "
            "padding not counted; how fast batches of BERT are made", "of torch padded: >= 1.5; of torch nested and packed: >= 1.5; "
-           "waiting for data < 1 % of a step"),
+           "waiting for data < 1 % of a step", rounds=2),
     Listed("transformer-bleu", "a small Transformer writes names of iso-codes in Ukrainian, the same network, batches and steps as "
            "PyTorch's: BLEU of characters, names that are right", "of torch, in the mean of 3 seeds: >= 1; of own greedy: >= 1",
            rounds=1),
