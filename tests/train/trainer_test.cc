@@ -81,7 +81,7 @@ TEST(Trainer, WritesEvents) {
   for (const Record& record : r.history.records()) {
     // tag, simple_value of the loss; then the same of the accuracy
     for (const auto& [name, value] :
-         {std::pair{"/loss", record.loss}, {"/accuracy", record.accuracy}}) {
+         {std::pair{"/loss", record.loss}, std::pair{"/accuracy", record.accuracy}}) {
       const std::string tag = record.split + name + "\x15";
       at = bytes.find(tag, at);
       ASSERT_NE(at, std::string::npos) << tag << " of step " << record.step;
