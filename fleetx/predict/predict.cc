@@ -236,8 +236,7 @@ std::vector<Prediction> predict_stages(const std::vector<const PlannedProgram*>&
     p.links = tasks[i].sent();
     p.flops = stages[i]->flops();
     p.memory = stages[i]->memory();
-    if (setting.process_bytes > 0)
-      p.process_bytes = setting.process_bytes + stages[i]->own_bytes();
+    if (setting.process_bytes > 0) p.process_bytes = setting.process_bytes + stages[i]->own_bytes();
   }
   return out;
 }
