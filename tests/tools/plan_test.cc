@@ -93,7 +93,7 @@ TEST_F(Plan, BadMeshesAreExplained) {
   error("dp=2,dp=2", "the axis 'dp' is there twice");
   error("dp=2000000", "at most");
   error("mp=2", "no layer of the program is split");
-  error("pp=2", "along the axis 'pp'");
+  error("pp=2", "strategy.pipeline is off");
   expect_error(run_tool({"plan", "tiny-mlp", "--mesh", "dp=4", "--rank", "4"}), 2,
                "--rank 4: the mesh dp=4 has the ranks 0 to 3");
   expect_error(run_tool({"plan", "tiny-mlp", "--rank", "1"}), 2, "--rank 1 needs a --mesh");
