@@ -188,7 +188,7 @@ const std::vector<Entry>& entries() {
       {{"bert-0.7b", "BERT of 24 layers x 1,536: 0.73 G parameters; adam", 4},
        "tokens",
        bert_07b,
-       [] { return share(optim::Adam({.lr = 2e-5})); }},  // falls without a warm-up
+       [] { return share(optim::Adam({.lr = 2e-5})); }},  // it has no warm-up
       {{"mlp", "784-512-512-10, relu; momentum", 64},
        "examples",
        [](Feeder& f) { return mlp(f, 784, 512); },

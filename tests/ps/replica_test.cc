@@ -219,11 +219,9 @@ TEST(Replica, ACopyIsMadeAgainSoThatASecondLossLosesNothing) {
         take_a_while();
         if (step == 20) chain.kill(first);
         if (step == 30) restart = std::thread([&] { chain.start_again(first); });
-        if (step == 80) {
-          restart.join();
-          chain.kill(1 - first);
-        }
-        if (step == 90) restart = std::thread([&] { chain.start_again(1 - first); });
+        if (step == 80) restart.join();
+        if (step == 90) chain.kill(1 - first);  // replies since then have told of the copy
+        if (step == 100) restart = std::thread([&] { chain.start_again(1 - first); });
         if (step == 115) restart.join();
       });
       a.goodbye();
