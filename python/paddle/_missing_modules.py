@@ -17,7 +17,7 @@ NEAREST = {
     "paddle.fluid.incubate.fleet.utils.fleet_util": "paddle.distributed.fleet.metrics, fleet.util",
     "paddle.fluid.proto": "Program.desc.serialize_to_string", "paddle.fluid.dataloader": "paddle.io",
     "paddle.fluid.contrib.slim": "nothing: quantization and pruning are not here", "paddleslim": "nothing",
-    "paddle.distributed.fleet.base": "paddle.distributed.fleet", "paddle.distributed.fleet.meta_parallel": "fleet.DistributedStrategy",
+    "paddle.distributed.fleet.base": "paddle.distributed.fleet",
     "paddle.distributed.fleet.meta_optimizers": "fleet.DistributedStrategy", "paddle.distributed.utils": "paddle.distributed, fleetrun",
     "paddle.distributed.cloud_utils": "fleetrun", "paddle.distributed.auto_parallel": "fleet.DistributedStrategy().auto",
     "paddle.incubate.distributed": "paddle.distributed.fleet", "paddle.batch": "paddle.batch, the function: import paddle",
