@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "fleetx/base/cgroup.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/ps/id_batch.h"
 #include "fleetx/ps/identity.h"
@@ -12,24 +11,15 @@
 namespace fleetx::fleet {
 
 OwnTables::OwnTables(ps::JobSpec job)
-    : job_((job.check(), std::move(job))),
-      tables_(job_, 0, num_threads(), pool_),
-      core_is_free_(num_threads() < threads_within(physical_cores(), cgroup::cpu_quota())) {}
-
-int64_t OwnTables::shrink(std::optional<float> threshold) {
-  expect_no_more();
-  return tables_.shrink(threshold);
-}
+    : job_((job.check(), std::move(job))), tables_(job_, 0, num_threads(), pool_) {}
 
 void OwnTables::save(const std::string& folder, const ps::SaveOptions& options) {
-  expect_no_more();
   const uint64_t number = ps::random_number();
   ps::save_part(tables_, folder, number, 0, options);
   ps::commit_snapshot(folder, number, 1, options.mode);
 }
 
 void OwnTables::load(const std::string& folder) {
-  expect_no_more();
   for (const auto& table : tables_.sparse()) table->drop([](auto, auto) { return false; });
   ps::load_snapshot(tables_, folder, 0);
 }
@@ -50,20 +40,6 @@ void OwnTables::pull_rows(std::span<const Lookup> lookups, bool make) {
                         make ? ps::Absent::kMake : ps::Absent::kZero);
   }
 }
-
-void OwnTables::expect_rows(std::span<const Lookup> lookups, bool make) {
-  if (!make || !core_is_free_) return;
-  std::vector<RowsAhead::Lookup> told;
-  for (const Lookup& l : lookups) {
-    const std::span ids(l.ids, static_cast<size_t>(l.count));
-    if (std::ranges::any_of(ids, [](int64_t id) { return id < 0; })) return;  // pull_rows names it
-    told.push_back({&table(l.table), {ids.begin(), ids.end()}});
-  }
-  if (!ahead_) ahead_.emplace();
-  ahead_->tell(std::move(told));
-}
-
-void OwnTables::expect_no_more() { ahead_.reset(); }
 
 void OwnTables::push(std::span<const Gradient> dense, std::span<const RowGradient> rows) {
   FLEETX_CHECK(dense.empty(), "parameters stay in the program");

@@ -2,10 +2,8 @@
 // keeps them (ps/sparse_table.h), and no sockets.
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "fleetx/fleet/rows_ahead.h"
 #include "fleetx/kernel/servers.h"
 #include "fleetx/ps/save_options.h"
 #include "fleetx/ps/table_service.h"
@@ -20,12 +18,10 @@ class OwnTables final : public kernel::Servers {
   // As those of ps::Client; what is loaded takes the place of all rows.
   void save(const std::string& folder, const ps::SaveOptions& options = {});
   void load(const std::string& folder);
-  int64_t shrink(std::optional<float> threshold);
+  int64_t shrink(std::optional<float> threshold) { return tables_.shrink(threshold); }
 
   int table(std::string_view name) override;
   void pull_rows(std::span<const Lookup> lookups, bool make) override;
-  void expect_rows(std::span<const Lookup> lookups, bool make) override;
-  void expect_no_more() override;
   void push(std::span<const Gradient> dense, std::span<const RowGradient> rows) override;
   void count(const Uses& uses) override;
 
@@ -53,8 +49,6 @@ class OwnTables final : public kernel::Servers {
     std::vector<float> uses;
   };
   std::vector<Counted> counted_;
-  const bool core_is_free_;         // beside those that compute
-  std::optional<RowsAhead> ahead_;  // while batches are told, where a core is free
 };
 
 }  // namespace fleetx::fleet

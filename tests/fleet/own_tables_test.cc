@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <numeric>
 
-#include "fleetx/base/threads.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
 
@@ -88,50 +86,6 @@ TEST(OwnTables, KeepRowsOfAnyId) {
   EXPECT_EQ(pull(other, a, {kFar, 3}), pull(tables, a, {kFar, 3}));
   EXPECT_EQ(other.shrink(100), 3);
   EXPECT_EQ(pull(other, a, {3}, false), (std::vector<float>{0, 0}));
-}
-
-TEST(RowsAhead, MakesRowsAndChangesNone) {
-  ps::SparseTable table(two_tables().sparse[0]);
-  const std::vector<uint64_t> trained{7};
-  table.push(trained, std::vector<float>{1, 2}.data(), 1);
-  {
-    RowsAhead ahead;
-    ahead.tell({{&table, {7, 8, 9, 8}}, {&table, {10}}});
-    ahead.wait_until_idle();
-    EXPECT_EQ(table.rows(), 4);
-    ahead.tell({{&table, {11}}});  // may be forgotten: nobody waits for it
-  }
-  std::vector<float> rows(4);
-  table.pull(std::vector<uint64_t>{7, 8}, rows.data());
-  EXPECT_EQ(rows, (std::vector<float>{-0.5f, -1.5f, 0.5f, 0.5f}));
-}
-
-TEST(RowsAhead, LeavesErrorsToThoseWhoNeedTheRows) {
-  ps::MemoryBudget budget(1 << 10);
-  ps::SparseTable table(two_tables().sparse[0], 1, {.budget = &budget});
-  std::vector<uint64_t> ids(100'000);
-  std::iota(ids.begin(), ids.end(), 0);
-  RowsAhead ahead;
-  ahead.tell({{&table, ids}});
-  ahead.wait_until_idle();
-  std::vector<float> rows(2 * ids.size());
-  EXPECT_THROW(table.pull(ids, rows.data()), Error);
-}
-
-TEST(OwnTables, RowsThatAreToldAreTheSame) {
-  const int threads = num_threads();
-  set_num_threads(1);  // leaves a core free, where there are two
-  OwnTables told(two_tables()), untold(two_tables());
-  for (int64_t step = 0; step < 50; ++step) {
-    const std::vector<int64_t> ids{step, step + 1, step * 7},
-        next{step + 1, step + 2, step * 7 + 7};
-    const kernel::Servers::Lookup lookup{0, next.data(), std::ssize(next), nullptr};
-    told.expect_rows({&lookup, 1}, true);
-    ASSERT_EQ(pull(told, 0, ids), pull(untold, 0, ids));
-    for (OwnTables* tables : {&told, &untold})
-      push(*tables, 0, ids, std::vector<float>(6, 0.25f), 0.5f, 1);
-  }
-  set_num_threads(threads);
 }
 
 TEST(OwnTables, BadCallsAreNamed) {
