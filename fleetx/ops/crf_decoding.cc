@@ -10,15 +10,7 @@ namespace fleetx::ops {
 namespace {
 
 void infer(ir::Infer& c) {
-  const Shape& x = c.in("x").shape;
-  c.check(c.in("x").dtype == f32 && x.rank() == 2 && x[1] > 0, c.show("x"),
-          "; must be f32 [rows, tags]");
-  c.check(c.in("transition").dtype == f32 && c.in("transition").shape == Shape{x[1] + 2, x[1]},
-          c.show("transition"), "; must be f32 [", x[1] + 2, ", ", x[1], "] for ", c.show("x"));
-  check_sequences(c);
-  if (c.has("label"))
-    c.check(c.in("label").dtype == i64 && c.in("label").shape == Shape{x[0]}, c.show("label"),
-            "; must be i64 [rows], one for each row of ", c.show("x"));
+  check_random_field(c);
   c.out("path") = {i64, {c.in("x").shape[0]}};
 }
 

@@ -19,19 +19,8 @@
 namespace fleetx::ops {
 namespace {
 
-void check_weights(const ir::Infer& c) {
-  const Shape &x = c.in("x").shape, &transition = c.in("transition").shape;
-  c.check(c.in("x").dtype == f32 && x.rank() == 2 && x[1] > 0, c.show("x"),
-          "; must be f32 [rows, tags]");
-  c.check(c.in("transition").dtype == f32 && transition == Shape{x[1] + 2, x[1]},
-          c.show("transition"), "; must be f32 [", x[1] + 2, ", ", x[1], "] for ", c.show("x"));
-  check_sequences(c);
-  c.check(c.in("label").dtype == i64 && c.in("label").shape == Shape{x[0]}, c.show("label"),
-          "; must be i64 [rows], one for each row of ", c.show("x"));
-}
-
 void infer(ir::Infer& c) {
-  check_weights(c);
+  check_random_field(c);
   c.out("cost") = {f32, {c.in("starts").shape[0], 1}};
 }
 
@@ -52,7 +41,7 @@ void grad(ir::Grad& g) {
 }
 
 void infer_grad(ir::Infer& c) {
-  check_weights(c);
+  check_random_field(c);
   for (const char* slot : {"x", "transition"})
     if (c.out_count(str("d", slot)) > 0) c.out(str("d", slot)) = c.in(slot);
 }

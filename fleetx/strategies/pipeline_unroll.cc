@@ -434,7 +434,8 @@ class Unroll {
       rw_.set_gradient(p.name, renamed == renamed_sums_.end() ? p.gradient : renamed->second);
       return;
     }
-    const std::string none = rw_.fresh_name(str(p.name, "@GRAD", kElsewhere));
+    // Zeros that say so, until the updates exist and pipeline.cc drops those of other stages.
+    const std::string none = rw_.fresh_name(p.name + "@GRAD@ELSEWHERE");
     add({.type = "fill",
          .outputs = {{"out", {none}}},
          .attrs = {{"shape", before_.var(p.name).type.shape},

@@ -20,10 +20,6 @@ inline constexpr const char* kStageAxis = "pp";
 // The group of values: the same ranks.
 std::string group_of_values(int stages);
 
-// Gradients of parameters of other stages are zeros that say so, until the updates exist; see
-// drop_elsewhere in pipeline.cc.
-inline constexpr std::string_view kElsewhere = "@ELSEWHERE";
-
 struct UnrollOptions {
   StageOf of;
   Schedule schedule = Schedule::kOneForwardOneBackward;

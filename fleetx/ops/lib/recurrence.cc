@@ -61,6 +61,18 @@ void check_sequences(const ir::Infer& c) {
   c.check(starts == lengths, c.show("lengths"), ", but ", c.show("starts"));
 }
 
+void check_random_field(const ir::Infer& c) {
+  const Shape &x = c.in("x").shape, &transition = c.in("transition").shape;
+  c.check(c.in("x").dtype == f32 && x.rank() == 2 && x[1] > 0, c.show("x"),
+          "; must be f32 [rows, tags]");
+  c.check(c.in("transition").dtype == f32 && transition == Shape{x[1] + 2, x[1]},
+          c.show("transition"), "; must be f32 [", x[1] + 2, ", ", x[1], "] for ", c.show("x"));
+  check_sequences(c);
+  if (!c.has("label")) return;
+  c.check(c.in("label").dtype == i64 && c.in("label").shape == Shape{x[0]}, c.show("label"),
+          "; must be i64 [rows], one for each row of ", c.show("x"));
+}
+
 void sum_columns(const float* a, int64_t rows, int64_t columns, int64_t stride, float* sum) {
   parallel_for(columns, (1 << 14) / (rows + 1) + 16, [=](int64_t begin, int64_t end) {
     std::fill(sum + begin, sum + end, 0.0f);

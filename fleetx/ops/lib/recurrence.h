@@ -22,6 +22,8 @@ struct Slope {
 
 // Inputs `starts` and `lengths`: i64 of one length, which is the number of sequences.
 void check_sequences(const ir::Infer& c);
+// These, and inputs x, transition and label (optional) of a conditional random field.
+void check_random_field(const ir::Infer& c);
 // sum[j] = the sum over all rows of a [rows, stride] at column j (< columns).
 void sum_columns(const float* a, int64_t rows, int64_t columns, int64_t stride, float* sum);
 
