@@ -1,4 +1,4 @@
-"""What sharding saves and costs: BERT-base by workers of one host, against our own plain data parallel."""
+"""What sharding saves and costs: BERT-base by workers of one host, against our own plain data parallel and PyTorch's ways."""
 import dataclasses
 import functools
 import pathlib
@@ -6,14 +6,17 @@ import tempfile
 
 from contest import Comparison, in_turn
 from report import Figure
-from runner import settings
+from runner import PEERS, Failed, settings
 from suite import Case
 
-MODEL, PLAIN = "bert-base", "own data parallel"
-STAGES = (1, 2, 3)
-SPEED = {1: 0.95, 2: 0.95, 3: 0.85}
-MEMORY = {2: {3: 0.72}, 4: {3: 0.50}}  # workers -> stage -> of plain
+MODEL, PLAIN, PLAN = "bert-base", "own data parallel", "own plan"
+ZERO, FSDP = "torch ZeroRedundancyOptimizer", "torch FSDP2"
+FLAGS = {ZERO: "--zero", FSDP: "--fsdp"}
+SPEED = {1: {PLAIN: 0.95, FSDP: 1.6}, 2: {PLAIN: 0.95, FSDP: 1.6}, 3: {PLAIN: 0.85, FSDP: 1.6}}  # stage -> peer -> at least
 FROM_PLAN = 1.05  # of what the plan says
+MEMORY = {2: {1: {PLAIN: None, ZERO: 1, PLAN: FROM_PLAN}, 2: {PLAIN: None, PLAN: FROM_PLAN},
+              3: {PLAIN: 0.72, FSDP: 1, PLAN: FROM_PLAN}},
+          4: {1: {PLAIN: None, PLAN: FROM_PLAN}, 2: {PLAIN: None, PLAN: FROM_PLAN}, 3: {PLAIN: 0.50, PLAN: FROM_PLAN}}}
 
 
 def measure_sharding(bench, runner, options):
@@ -22,11 +25,10 @@ def measure_sharding(bench, runner, options):
     with tempfile.TemporaryDirectory() as folder:
         case = Case(bench.name, "tokens/s", {}, MODEL, 2 if options.quick else 8, workers=2, threads=1,
                     steps=1 if options.quick else 3)
-        yield compare(runner, case, folder, rounds, {stage: {PLAIN: bound} for stage, bound in SPEED.items()})
-        for workers, asked in MEMORY.items():
+        yield compare(runner, case, folder, rounds, SPEED)
+        for workers, bounds in MEMORY.items():
             case = Case(bench.name, "MiB", {}, MODEL, 2, workers=workers, threads=1, steps=1, field="peak_mib",
                         lower_is_better=True)
-            bounds = {stage: {PLAIN: asked.get(stage), "own plan": FROM_PLAN} for stage in STAGES}
             yield compare(runner, case, folder, 1, bounds)
 
 
@@ -38,9 +40,11 @@ def compare(runner, case, folder, rounds, bounds):
         name = f"stage {stage}"
         players[name] = functools.partial(train, runner, case, folder, stage, lines)
         for peer, bound in peers.items():
-            player = f"{name}: {peer}" if peer == "own plan" else peer
-            if peer == "own plan":
+            player = f"{name}: {peer}" if peer == PLAN else peer
+            if peer == PLAN:
                 players[player] = functools.partial(planned, lines, stage)
+            elif peer in FLAGS:
+                players[player] = functools.partial(train_torch, runner, case, FLAGS[peer])
             about = dataclasses.replace(case, asked={peer: bound}, model=f"{case.model} {name}")
             comparisons.append(Comparison(Figure(about, peer, rounds=rounds), name, {player: ""}))
     return in_turn(str(case), players, comparisons, rounds)
@@ -53,6 +57,13 @@ def train(runner, case, folder, stage, lines):
                runner.tool, "bench", case.model, "--json", "--strategy", text]
     lines[stage] = runner.figures(command + settings(case), runner.cores(case.cores if case.workers == 2 else None), 1)
     return lines[stage]
+
+
+def train_torch(runner, case, flag):
+    if missing := runner.missing("torch"):
+        raise Failed(missing)
+    command = [runner.python, PEERS / "torch_ddp_peer.py", case.model, "--workers", case.workers, flag]
+    return runner.figures(command + settings(case), runner.cores(case.cores), 1)
 
 
 def planned(lines, stage):

@@ -277,7 +277,7 @@ BENCHES = {b.name: b for b in [
            "of the waiting; of the speed without a limit: localsgd >= 0.85, gradient_merge >= 0.9"),
     Listed("sharding", "BERT-base by 2 and 4 workers of this machine: speed and memory of stages 1, 2 and 3",
            "of own data parallel: speed >= 0.95, 0.95, 0.85, memory of stage 3 <= 0.72 (2 workers), 0.5 (4); of own plan: "
-           "memory <= 1.05"),
+           "memory <= 1.05; of torch FSDP2: speed >= 1.6"),
     Listed("pipeline", "BERT-base in 2 stages x 8 micro-batches by 2 workers of this machine, against one worker with the batch",
            "of one worker x 2 with the same micro-batches: >= 0.85"),
     Listed("does-not-fit", "BERT of 24 layers x 1,536 by 2 workers with 8 GiB each (control groups, as root; 16 GiB must be free)",

@@ -1,4 +1,5 @@
-"""Measures PyTorch's DistributedDataParallel with Gloo on one workload in one mode.
+"""Measures PyTorch's DistributedDataParallel with Gloo on one workload in one mode, or what divides state between workers:
+ZeroRedundancyOptimizer (--zero) and FSDP2 (--fsdp).
 
 Each worker is a process with its own cores. A step ends when all workers have made it, so that the best one is that of
 all of them. With RANK in the environment, as torchrun sets it, this process is that one worker and uses the cores it has.
@@ -9,6 +10,9 @@ import tempfile
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
 from measure import arguments, report
@@ -24,7 +28,8 @@ def work_on_cores(rank, options, meeting, cores):
 
 def work(rank, options):
     net, inputs, loss_of, optimizer, items = prepare(options, seed=1 + rank)
-    train = training(DistributedDataParallel(net), inputs, loss_of, optimizer, options)
+    net, optimizer = divided(net, optimizer, options)
+    train = training(net, inputs, loss_of, optimizer, options)
 
     def step():
         loss = train()
@@ -40,8 +45,20 @@ def work(rank, options):
     dist.destroy_process_group()
 
 
+def divided(net, optimizer, options):
+    """The network as the workers share it, and the optimizer of this worker's part."""
+    if options.fsdp:
+        mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+        for part in [*net.layers, net]:  # every layer is gathered by itself
+            fully_shard(part, mesh=mesh)
+        return net, type(optimizer)(net.parameters(), **optimizer.defaults)
+    if options.zero:
+        optimizer = ZeroRedundancyOptimizer(net.parameters(), type(optimizer), **optimizer.defaults)
+    return DistributedDataParallel(net), optimizer
+
+
 def main():
-    options = arguments([*WORKLOADS], MODES, FLAGS)
+    options = arguments([*WORKLOADS], MODES, [*FLAGS, "zero", "fsdp"])
     if "RANK" in os.environ:
         dist.init_process_group("gloo")
         work(dist.get_rank(), options)
