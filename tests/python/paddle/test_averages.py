@@ -157,6 +157,9 @@ def test_settings_of_collective_training_in_1x():
     from paddle.fluid.incubate.fleet.collective import CollectiveOptimizer, DistributedStrategy, fleet
     from paddle.fluid.incubate.fleet.base import role_maker
     fleet.init(role_maker.PaddleCloudRoleMaker(is_collective=True))
+    with static.program_guard(static.Program(), static.Program()):  # fleet forgets this one
+        other = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [2]), 1))
+        fleet.distributed_optimizer(fluid.optimizer.SGD(0.1)).minimize(other)
     x = fluid.layers.data("x", [2])
     hidden = fluid.layers.fc(x, 3, act="relu")
     loss = fluid.layers.mean(fluid.layers.fc(hidden, 1))
@@ -166,7 +169,9 @@ def test_settings_of_collective_training_in_1x():
     strategy.exec_strategy = fluid.ExecutionStrategy()
     optimizer = CollectiveOptimizer(fluid.optimizer.SGD(0.1), strategy)
     optimizer.minimize(loss)
-    assert fleet._origin_program is not None and optimizer.user_defined_strategy.recompute
+    assert fleet.main_program is fluid.default_main_program() and fleet._origin_program is fleet.main_program
+    assert fleet.startup_program is fluid.default_startup_program()
+    assert optimizer.user_defined_strategy.recompute
     exe = fluid.Executor()
     exe.run(fluid.default_startup_program())
     exe.run(fleet.main_program, feed=FEED, fetch_list=[loss])

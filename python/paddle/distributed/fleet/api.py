@@ -124,9 +124,14 @@ def distributed_optimizer(optimizer, strategy=None):
         strategy = None
     elif strategy is not None and not isinstance(strategy, DistributedStrategy):
         raise TypeError(f"distributed_optimizer: strategy must be a DistributedStrategy, not {type(strategy).__name__}")
+    return made_last(DistributedOptimizer(optimizer, strategy if strategy is not None else _strategy, servers))
+
+
+def made_last(optimizer):
+    """The functions of fleet are about this one from now on."""
     global _optimizer
-    _optimizer = DistributedOptimizer(optimizer, strategy if strategy is not None else _strategy, servers)
-    return _optimizer
+    _optimizer = optimizer
+    return optimizer
 
 
 def _made():

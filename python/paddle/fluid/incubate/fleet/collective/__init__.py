@@ -1,7 +1,8 @@
 """Collective training with the names of 1.x."""
 from paddle.distributed import fleet as _new
 from paddle.distributed.fleet import strategy as _strategy
-from paddle.distributed.fleet.optimizer import DistributedOptimizer as CollectiveOptimizer  # noqa: F401
+from paddle.distributed.fleet.api import made_last as _made_last
+from paddle.distributed.fleet.optimizer import DistributedOptimizer as _DistributedOptimizer
 
 _RENAMED = {"exec_strategy": "execution_strategy", "forward_recompute": "recompute", "use_amp": "amp",
             "use_local_sgd": "localsgd"}
@@ -34,6 +35,14 @@ class DistributedStrategy(_strategy.DistributedStrategy):
             return super().__getattr__(configs)[key]
         build = {} if name.startswith("__") else self.native.get_configs("build_strategy")
         return build[name] if name in build else super().__getattr__(_RENAMED.get(name, name))
+
+
+class CollectiveOptimizer(_DistributedOptimizer):
+    """What fleet.distributed_optimizer makes; scripts of 1.x also make it themselves."""
+
+    def __init__(self, optimizer, strategy=None):
+        super().__init__(optimizer, strategy)
+        _made_last(self)
 
 
 class _Collective:

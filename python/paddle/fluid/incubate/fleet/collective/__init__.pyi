@@ -5,10 +5,15 @@ from typing import Any
 
 import numpy
 
-from paddle.distributed.fleet.optimizer import DistributedOptimizer as CollectiveOptimizer
+from paddle.distributed.fleet.optimizer import DistributedOptimizer as DistributedOptimizer
+from paddle.distributed.fleet.optimizer import DistributedOptimizer as _paddle_distributed_fleet_optimizer_DistributedOptimizer
 from paddle.distributed.fleet.strategy import DistributedStrategy as _paddle_distributed_fleet_strategy_DistributedStrategy
 
 fleet: Any
+
+
+class CollectiveOptimizer(_paddle_distributed_fleet_optimizer_DistributedOptimizer):
+    def __init__(self, optimizer: Any, strategy: Any = None) -> None: ...
 
 
 class DistributedStrategy(_paddle_distributed_fleet_strategy_DistributedStrategy):
