@@ -79,7 +79,7 @@ def measure_here(bench, around, size, rounds, torch, before):
 
 def run_once(figures, around, who, program, threads, when):
     case = dataclasses.replace(next(iter(figures.values())).case, who=who, threads=threads)
-    if who == "torch":  # beside a loop 20,001 steps of the tiny network would take it a quarter of an hour
+    if who == "torch":  # beside a loop all steps of the tiny network would take it hours
         case = dataclasses.replace(case, steps=min(case.steps, 1001))
     try:
         line = around.run(program + settings(case), threads)

@@ -43,6 +43,12 @@ class WithoutPeers(unittest.TestCase):
                      "asked of tensorflow: >= 1.8; of paddle 2.6: >= 3.5"]:
             self.assertIn(part, run.stdout)
 
+    def test_documents_name_benches_that_exist(self):
+        known = [line.split()[0] for line in bench("--list").stdout.splitlines()]
+        for page in [REPO / "README.md", *(REPO / "docs").glob("*.md"), *(REPO / "bench/notes").glob("*.md")]:
+            for name in re.findall(r"bench/run ([a-z][\w-]*)", page.read_text()):
+                self.assertIn(name, known, page)
+
     def test_help_teaches(self):
         run = bench("--help")
         self.assertEqual(run.returncode, 0)
