@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "fleetx/ir/infer.h"
 #include "fleetx/ir/rewriter.h"
 
 namespace fleetx::ir {
@@ -75,6 +76,27 @@ Program with_fed(const Program& program, const Names& variables) {
       }
     }
     rw.edit_var(name).is_data = true;
+  }
+  return out;
+}
+
+Program with_inputs(const Program& program,
+                    const std::vector<std::pair<std::string, Shape>>& shapes) {
+  Program out = program;
+  Rewriter rw(out);
+  for (const auto& [name, shape] : shapes) {
+    check_arg(out.var(name).is_data, "'", name, "' is no input of the program");
+    rw.edit_var(name).type.shape = shape;
+  }
+  const auto type_of = [&](const std::string& name) -> const TensorType& {
+    return out.var(name).type;
+  };
+  for (const Op& op : out.ops()) {
+    const auto types = infer_types(op, type_of);
+    for (size_t slot = 0; slot < op.outputs.size(); ++slot)
+      for (size_t i = 0; i < op.outputs[slot].size(); ++i)
+        if (!out.var(op.outputs[slot][i]).persistable)
+          rw.edit_var(op.outputs[slot][i]).type = types[slot][i];
   }
   return out;
 }

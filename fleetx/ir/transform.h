@@ -17,6 +17,11 @@ Program prune(const Program& program, const Names& targets);
 // them is left unread.
 Program with_fed(const Program& program, const Names& variables);
 
+// The program with inputs of these shapes: the types of all that its ops compute are inferred anew.
+// A shape that an op does not take is its error, an input that is not there kInvalidArgument.
+Program with_inputs(const Program& program,
+                    const std::vector<std::pair<std::string, Shape>>& shapes);
+
 // The step of a loop, as a program with one step of it has it.
 struct Step {
   Names ops;  // each by one of its outputs

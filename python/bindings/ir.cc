@@ -75,11 +75,23 @@ void bind_program(py::module_& m) {
            [](const Program& p, const Names& variables) {
              return std::make_shared<Program>(ir::with_fed(p, variables));
            })
+      .def("with_inputs",
+           [](const Program& p,
+              const std::vector<std::pair<std::string, std::vector<int64_t>>>& shapes) {
+             std::vector<std::pair<std::string, Shape>> all;
+             for (const auto& [name, dims] : shapes) all.emplace_back(name, Shape(dims));
+             return std::make_shared<Program>(ir::with_inputs(p, all));
+           })
       .def("repeat",
            [](const Program& p, const Names& ops,
               const std::vector<std::pair<std::string, std::string>>& carried,
               const std::vector<std::pair<std::string, std::string>>& collected, int64_t times) {
              return std::make_shared<Program>(ir::repeat(p, {ops, carried, collected}, times));
+           })
+      .def("has_backward",
+           [](const Program& p) {
+             return std::any_of(p.ops().begin(), p.ops().end(),
+                                [](const ir::Op& op) { return op.role == ir::Role::kBackward; });
            })
       .def("to_text", [](const Program& p) { return ir::to_text(p); })
       .def("to_proto", [](const Program& p) { return py::bytes(ir::to_proto(p)); })

@@ -5,7 +5,7 @@ import warnings
 
 import numpy
 
-from paddle import _graph
+from paddle import _graph, _loose
 from paddle._lod_tensor import LoDTensor  # noqa: F401
 from paddle._native import native
 from paddle._places import (CPUPlace, CUDAPinnedPlace, CUDAPlace, XPUPlace, cpu_places, cuda_places,  # noqa: F401
@@ -271,10 +271,7 @@ def _feed_of(program, feed):
     if feed is None:
         return {}
     if isinstance(feed, (list, tuple)):
-        if len(feed) != 1:
-            raise native.InvalidArgumentError(
-                f"feed is a list of {len(feed)} dicts; a process is one worker and takes one (start more with fleetrun)")
-        feed = feed[0]
+        feed = feed[0] if len(feed) == 1 else _loose.joined(program, feed)
     if not isinstance(feed, dict):
         raise TypeError(f"feed must be a dict of arrays by name, not {type(feed).__name__}")
     ir = program.ir
@@ -410,6 +407,7 @@ class Executor:
             feed = _with_lengths(program, feed)
         if program.loose_inputs:
             feed = _in_declared_shape(program, feed)
+            _loose.follow(program, feed)
         if program.family:
             return self._run_of_family(program, feed, fetch, scope, return_numpy)
         if program.lr_schedules:

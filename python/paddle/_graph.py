@@ -3,7 +3,7 @@ name in one. Layers and functions add ops through emit()."""
 import contextlib
 from collections import abc
 
-from paddle import _dtype
+from paddle import _dtype, _loose
 from paddle._block import Block, Operator  # noqa: F401
 from paddle._lod_tensor import check_loose_rows
 from paddle._native import native, user_line
@@ -146,6 +146,8 @@ class Variable:
         # Python asks this of a == b where it looks for a variable in a list: `a in list`, list.index(a).
         if self._asks_identity is not None:
             return self._asks_identity
+        if self.dtype != "bool":
+            return True  # `if mask:` asks whether there is one
         raise TypeError(
             f"'{self.name}' is a variable of a static program and is neither true nor false while the program is built. "
             "To ask whether there is a variable, write `is None` or `is not None`; to choose by its value when the "
@@ -260,11 +262,11 @@ class Program:
 
     def note_gradients(self, pairs):
         """`pairs`: (parameter, gradient). Of the first loss, where there are several."""
-        for p, g in pairs:
-            self.gradient_names.setdefault(p.grad_name, g.name)
+        self.gradient_names = {**{p.grad_name: g.name for p, g in pairs}, **self.gradient_names}
 
     def before_training(self, optimizer, loss, parameters, no_grad_set, startup_program):
         """What an optimizer that minimizes `loss` here must remember to do it again for the workers of a job."""
+        _loose.loosen(self)
         if self.trained_by is not None:
             return None  # two losses: neither is the program's
         startup = startup_program or self._startup or default_startup_program()
@@ -282,12 +284,16 @@ class Program:
         if self.ir.op_count() != told["ops"]:
             raise native.InvalidArgumentError("ops were added to the program after minimize(); transpile must follow it directly")
         for program, ir in ((self, told["main"]), (told["startup_program"], told["startup"])):
-            program.ir = ir
-            program._builders.clear()
+            program.replace(ir)
             program._variables = {n: v for n, v in program._variables.items() if ir.has(v.name)}
         self.lr_schedules, self.gradient_names = [], {}
         told["optimizer"].forget(self)
         return told
+
+    def replace(self, ir):
+        """`ir`, made from the C++ program behind this one with the same variables, takes its place."""
+        self.ir, self._with_fed, self._data_names = ir, {}, (None, set())
+        self._builders.clear()
 
     def data_names(self):
         """Of the inputs."""

@@ -41,6 +41,9 @@ class Unwritten(Variable):
     def dtype(self):
         return Variable.dtype.fget(self) if self.is_written or self._declared[0] is None else self._declared[0]
 
+    def __bool__(self):
+        return True if not self.is_written else super().__bool__()
+
     @property
     def stop_gradient(self):
         return Variable.stop_gradient.fget(self) if self.is_written else self._stop

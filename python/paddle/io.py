@@ -10,6 +10,7 @@ from paddle._executor import EOFException, LoDTensor
 from paddle._lod_tensor import FedArray as _FedArray
 from paddle._native import native
 from paddle.reader import buffered, xmap_readers
+from paddle.reader.decorator import Ahead
 
 __all__ = ["DataLoader", "Dataset", "IterableDataset", "TensorDataset", "Sampler", "SequenceSampler", "RandomSampler",
            "BatchSampler", "DistributedBatchSampler", "ChainDataset", "ComposeDataset", "Subset", "random_split",
@@ -146,12 +147,22 @@ class GeneratorLoader:
         if self._iterable:
             raise native.InvalidArgumentError("start() is for a DataLoader with iterable=False; iterate over this one")
         self.reset()
-        self._running = self._source()()
+        batches = self._source()
+        self._running = Ahead(self._batches, self._capacity) if self._read_ahead else batches()
 
     def reset(self):
         if self._running is not None:
             self._running.close()
         self._running = None
+
+    @property
+    def queue(self):
+        """What holds the batches that are ready: `queue.size()`."""
+        return self
+
+    def size(self):
+        """How many batches are ready, of a loader that was started."""
+        return self._running.size() if isinstance(self._running, Ahead) else 0
 
     def next_feed(self):
         """For the executor: the next batch."""

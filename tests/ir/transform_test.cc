@@ -74,5 +74,34 @@ TEST(RepeatErrors, NameWhatIsMissing) {
                [&] { ir::repeat(sum.main, sum.step, 2); });
 }
 
+TEST(WithInputs, TypesFollowTheNewShapes) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {-1, 4, 3});
+  const ir::Var flat = b.op("reshape", {{"x", x}}, {{"shape", ir::Ints{0, -1}}}, {{"out", "flat"}});
+  b.op("reduce_sum", {{"x", flat}}, {{"dim", ir::Ints{1}}}, {{"out", "sum"}});
+  const ir::Program loose = ir::with_inputs(main, {{"x", {-1, -1, 3}}});
+  ir::verify(loose);
+  EXPECT_EQ(loose.var("x").type.shape, (Shape{-1, -1, 3}));
+  EXPECT_EQ(loose.var("flat").type.shape, (Shape{-1, -1}));
+  EXPECT_EQ(main.var("flat").type.shape, (Shape{-1, 12}));
+  const ir::Program known = ir::with_inputs(loose, {{"x", {2, 5, 3}}});
+  EXPECT_EQ(known.var("flat").type.shape, (Shape{2, 15}));
+  EXPECT_EQ(known.var("sum").type.shape, (Shape{2}));
+}
+
+TEST(WithInputs, WhatAnOpDoesNotTakeIsItsError) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {-1, 3}), w = b.data("w", f32, {3, 2});
+  b.op("matmul", {{"x", x}, {"y", w}}, {}, {{"out", "out"}});
+  expect_error(Error::Kind::kInvalidArgument, {"matmul"}, [&] {
+    (void)ir::with_inputs(main, {{"x", {-1, 4}}});
+  });
+  expect_error(Error::Kind::kInvalidArgument, {"'out' is no input"}, [&] {
+    (void)ir::with_inputs(main, {{"out", {-1, 4}}});
+  });
+}
+
 }  // namespace
 }  // namespace fleetx::testing

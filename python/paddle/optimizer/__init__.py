@@ -1,5 +1,5 @@
 """Optimizers: minimize(loss) appends the backward part and the updates to the program of the loss."""
-from paddle import _graph, _refuse
+from paddle import _graph, _loose, _refuse
 from paddle._graph import Variable, as_list
 from paddle._native import native, user_line
 from paddle.optimizer import _declared, lr
@@ -66,6 +66,7 @@ class Optimizer:
         program = loss.program
         if startup_program is not None:
             program._startup = startup_program
+        _loose.loosen(program)
         chosen = parameters if parameters is not None else self._parameters
         names = [p if isinstance(p, str) else p.name for p in as_list(chosen)]
         stop = {v if isinstance(v, str) else v.name for v in (no_grad_set or ())}

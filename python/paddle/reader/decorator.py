@@ -93,19 +93,43 @@ def _put(out, item, stop):
 def buffered(reader, size):
     """Reads ahead, in a thread, at most `size` samples."""
     def read():
-        out, stop = queue.Queue(maxsize=max(1, size)), threading.Event()
-        threading.Thread(target=_fill, args=(reader, out, stop), daemon=True).start()
+        ahead = Ahead(reader, size)
         try:
-            while True:
-                sample = out.get()
-                if sample is _END:
-                    return
-                if isinstance(sample, _Failed):
-                    raise sample.error
-                yield sample
+            yield from ahead
         finally:
-            stop.set()
+            ahead.close()
     return read
+
+
+class Ahead:
+    """The samples of a reader, of which a thread makes at most `size` ahead."""
+
+    _stop = None
+
+    def __init__(self, reader, size):
+        self._made, self._stop = queue.Queue(maxsize=max(1, size)), threading.Event()
+        threading.Thread(target=_fill, args=(reader, self._made, self._stop), daemon=True).start()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        sample = self._made.get()
+        if sample is _END:
+            raise StopIteration
+        if isinstance(sample, _Failed):
+            raise sample.error
+        return sample
+
+    def size(self):
+        """How many are ready."""
+        return self._made.qsize()
+
+    def close(self):
+        if self._stop is not None:
+            self._stop.set()
+
+    __del__ = close
 
 
 def xmap_readers(mapper, reader, process_num, buffer_size, order=False):

@@ -76,16 +76,24 @@ def test_allclose_knows_nan(equal_nan, run):
 
 
 # ---- truth ----
-def test_a_variable_is_neither_true_nor_false():
+def test_a_comparison_is_neither_true_nor_false():
     x = static.data("x", [None, 3], "float32")
     fixed = static.data("fixed", [4, 3], "float32")
-    for value in (x, fixed, x == 0, x < fixed, paddle.mean(x) > 0):
+    for value in (x == 0, x < fixed, paddle.mean(x) > 0, paddle.cast(x, "bool")):
         with pytest.raises(TypeError, match="is None.*paddle.where.*cond.*fetch"):
             bool(value)
         with pytest.raises(TypeError, match="neither true nor false"):
             if value:
                 pass
     assert x is not None and (x == None) is False and (x != None) is True  # noqa: E711
+
+
+def test_a_variable_is_there():
+    """`if mask:` of scripts of 1.x asks whether there is one."""
+    x, ids = static.data("x", [None, 3], "float32"), static.data("ids", [4], "int64")
+    unwritten = static.default_main_program().global_block().create_var(name="later")
+    assert x and ids and unwritten and paddle.mean(x) and not (None and x)
+    assert (x + ids if x else ids) is not ids
 
 
 def test_lists_find_variables():

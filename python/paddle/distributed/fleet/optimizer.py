@@ -1,4 +1,5 @@
 """An optimizer whose program is changed for the workers of a job."""
+from paddle import _loose
 from paddle._graph import Variable, as_list, default_startup_program
 from paddle._native import native, user_line
 
@@ -39,6 +40,7 @@ class DistributedOptimizer:
         names = [p if isinstance(p, str) else p.name for p in chosen]
         stop = {v if isinstance(v, str) else v.name for v in (no_grad_set or ())}
         optimizer.prepare([program._variable(n) for n in names] or program.all_parameters())
+        _loose.loosen(program)
         strategy = self._strategy_for(program)
         pairs, rate, self.applied, self.strategy_text = native.fleet.minimize(
             program.builder(), optimizer.options(), None if strategy is None else strategy.native, self._alone, loss.name,
