@@ -28,22 +28,21 @@ ORIGINAL = {
         uint32 uint64 unflatten unfold unique unique_consecutive vander vecdot view view_as view_as_complex
         view_as_real vsplit vstack""".split(),
     "paddle.nn": """
-        AdaptiveAvgPool3D AdaptiveLogSoftmaxWithLoss AdaptiveMaxPool3D AlphaDropout AvgPool3D BatchNorm3D
-        BeamSearchDecoder CTCLoss ChannelShuffle CircularPad1D CircularPad2D CircularPad3D ConstantPad1D
-        ConstantPad2D ConstantPad3D Conv1DTranspose Conv3D Conv3DTranspose Dropout2D Dropout3D FeatureAlphaDropout Fold
+        AdaptiveLogSoftmaxWithLoss AlphaDropout         BeamSearchDecoder CTCLoss ChannelShuffle CircularPad1D CircularPad2D CircularPad3D ConstantPad1D
+        ConstantPad2D ConstantPad3D Conv1DTranspose Conv3DTranspose Dropout2D Dropout3D FeatureAlphaDropout Fold
         FractionalMaxPool2D FractionalMaxPool3D GLU GaussianNLLLoss HSigmoidLoss HuberLoss InstanceNorm3D
-        LPPool1D LPPool2D MaxPool3D MaxUnPool1D MaxUnPool2D MaxUnPool3D Module ModuleDict ModuleList
+        LPPool1D LPPool2D MaxUnPool1D MaxUnPool2D MaxUnPool3D Module ModuleDict ModuleList
         MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss Pad3D Parameter ParameterDict PixelUnshuffle
         PoissonNLLLoss RNNTLoss RReLU ReflectionPad1D ReflectionPad2D ReflectionPad3D ReplicationPad1D
         ReplicationPad2D ReplicationPad3D SiLU SoftMarginLoss Softmax2D SpectralNorm Transformer
         TripletMarginLoss TripletMarginWithDistanceLoss Unflatten Unfold ZeroPad1D ZeroPad3D dynamic_decode quant
         spectral_norm""".split(),
     "paddle.nn.functional": """
-        adaptive_avg_pool3d adaptive_log_softmax_with_loss adaptive_max_pool3d affine_grid avg_pool3d channel_shuffle
+        adaptive_log_softmax_with_loss affine_grid channel_shuffle
         class_center_sample conv1d_transpose conv3d_transpose ctc_loss diag_embed dropout1d feature_alpha_dropout
         flash_attention flash_attention_v3_varlen flash_attn_qkvpacked flash_attn_varlen_qkvpacked flashmask_attention
         fold fractional_max_pool2d fractional_max_pool3d gather_tree gaussian_nll_loss grid_sample gumbel_softmax
-        hsigmoid_loss logsigmoid lp_pool1d lp_pool2d margin_cross_entropy max_pool3d max_unpool1d max_unpool2d
+        hsigmoid_loss logsigmoid lp_pool1d lp_pool2d margin_cross_entropy max_unpool1d max_unpool2d
         max_unpool3d moe_permute moe_unpermute multi_label_margin_loss multi_label_soft_margin_loss multi_margin_loss
         npair_loss pdist pixel_unshuffle poisson_nll_loss rms_norm rnnt_loss rrelu scaled_dot_product_attention
         sdp_kernel sdpa soft_margin_loss sparse_attention swiglu temporal_shift triplet_margin_loss
@@ -99,11 +98,10 @@ ORIGINAL = {
         transforms vflip vgg11 vgg13 vgg16 vgg19 wide_resnet101_2 wide_resnet50_2""".split(),
     "paddle.fluid.layers": """
         Assert BasicDecoder Categorical DecodeHelper Decoder GreedyEmbeddingHelper
-        MultivariateNormalDiag Normal SampleEmbeddingHelper TrainingHelper Uniform adaptive_pool3d
-        affine_grid anchor_generator array_length array_read array_write bipartite_match box_clip box_coder
+        MultivariateNormalDiag Normal SampleEmbeddingHelper TrainingHelper Uniform         affine_grid anchor_generator array_length array_read array_write bipartite_match box_clip box_coder
         box_decoder_and_assign collect_fpn_proposals conv3d_transpose create_array ctc_greedy_decoder
         deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
-        dynamic_lstmp edit_distance filter_by_instag gather_tree 
+        edit_distance filter_by_instag gather_tree 
         generate_mask_labels generate_proposal_labels generate_proposals get_tensor_from_selected_rows
         grid_sampler hash im2sequence inplace_abn iou_similarity load locality_aware_nms
         lod_rank_table matrix_nms max_sequence_len merge_selected_rows multi_box_head polygon_box_transform

@@ -3,8 +3,8 @@ from paddle import _refuse
 from paddle.nn import functional, initializer
 from paddle.nn import functional as _F
 from paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from paddle.nn.layer.common import (REQUIRED as _REQUIRED, BatchNorm, BatchNorm1D, BatchNorm2D, Bilinear, Conv1D, Conv2D,
-                                    Conv2DTranspose, Dropout, Embedding, Flatten, GroupNorm, Identity, InstanceNorm1D,
+from paddle.nn.layer.common import (REQUIRED as _REQUIRED, BatchNorm, BatchNorm1D, BatchNorm2D, BatchNorm3D, Bilinear,
+                                    Conv1D, Conv2D, Conv2DTranspose, Conv3D, Dropout, Embedding, Flatten, GroupNorm, Identity, InstanceNorm1D,
                                     InstanceNorm2D, LayerNorm, Linear, PReLU, SyncBatchNorm, holder as _holder)
 from paddle.nn.layer.container import LayerDict, LayerList, ParameterList, Sequential
 from paddle.nn.layer.layers import Layer
@@ -54,6 +54,12 @@ AvgPool1D = _holder("AvgPool1D", _F.avg_pool1d, ("kernel_size", _REQUIRED), ("st
 AdaptiveAvgPool1D = _holder("AdaptiveAvgPool1D", _F.adaptive_avg_pool1d, ("output_size", _REQUIRED))
 AdaptiveMaxPool1D = _holder("AdaptiveMaxPool1D", _F.adaptive_max_pool1d, ("output_size", _REQUIRED),
                             ("return_mask", False))
+MaxPool3D = _holder("MaxPool3D", _F.max_pool3d, ("kernel_size", _REQUIRED), ("stride", None), ("padding", 0),
+                    ("return_mask", False), ("ceil_mode", False), ("data_format", "NCDHW"))
+AvgPool3D = _holder("AvgPool3D", _F.avg_pool3d, ("kernel_size", _REQUIRED), ("stride", None), ("padding", 0),
+                    ("ceil_mode", False), ("exclusive", True), ("divisor_override", None), ("data_format", "NCDHW"))
+AdaptiveAvgPool3D = _holder("AdaptiveAvgPool3D", _F.adaptive_avg_pool3d, ("output_size", _REQUIRED), ("data_format", "NCDHW"))
+AdaptiveMaxPool3D = _holder("AdaptiveMaxPool3D", _F.adaptive_max_pool3d, ("output_size", _REQUIRED), ("return_mask", False))
 Pad1D = _holder("Pad1D", _F.pad, ("pad", _REQUIRED), ("mode", "constant"), ("value", 0.0), ("data_format", "NCL"))
 Pad2D = _holder("Pad2D", _F.pad, ("pad", _REQUIRED), ("mode", "constant"), ("value", 0.0), ("data_format", "NCHW"))
 ZeroPad2D = _holder("ZeroPad2D", _F.pad, ("pad", _REQUIRED), ("data_format", "NCHW"))
@@ -85,10 +91,9 @@ HingeEmbeddingLoss = _holder("HingeEmbeddingLoss", _F.hinge_embedding_loss, ("ma
 
 __getattr__ = _refuse.getter(__name__, {
     "BeamSearchDecoder": "nothing",
-    "dynamic_decode": "nothing", "Conv3D": "Conv2D", "Conv3DTranspose": "Conv2DTranspose",
-    "Conv1DTranspose": "Conv2DTranspose", "BatchNorm3D": "BatchNorm2D", "InstanceNorm3D": "InstanceNorm2D",
-    "MaxPool3D": "MaxPool2D", "AvgPool3D": "AvgPool2D", "AdaptiveAvgPool3D": "AdaptiveAvgPool2D",
-    "AdaptiveMaxPool3D": "AdaptiveMaxPool2D", "Dropout2D": "Dropout", "Dropout3D": "Dropout", "AlphaDropout": "Dropout",
+    "dynamic_decode": "nothing", "Conv3DTranspose": "Conv2DTranspose",
+    "Conv1DTranspose": "Conv2DTranspose", "InstanceNorm3D": "InstanceNorm2D",
+    "Dropout2D": "Dropout", "Dropout3D": "Dropout", "AlphaDropout": "Dropout",
     "SpectralNorm": "nothing", "CTCLoss": "CrossEntropyLoss", "HSigmoidLoss": "CrossEntropyLoss", "Pad3D": "Pad2D",
     "Transformer": "TransformerEncoder and TransformerDecoder",
     "Unfold": "Conv2D", "Fold": "Conv2DTranspose",

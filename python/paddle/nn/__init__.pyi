@@ -27,10 +27,12 @@ from paddle.nn.layer import vision as vision
 from paddle.nn.layer.common import BatchNorm as BatchNorm
 from paddle.nn.layer.common import BatchNorm1D as BatchNorm1D
 from paddle.nn.layer.common import BatchNorm2D as BatchNorm2D
+from paddle.nn.layer.common import BatchNorm3D as BatchNorm3D
 from paddle.nn.layer.common import Bilinear as Bilinear
 from paddle.nn.layer.common import Conv1D as Conv1D
 from paddle.nn.layer.common import Conv2D as Conv2D
 from paddle.nn.layer.common import Conv2DTranspose as Conv2DTranspose
+from paddle.nn.layer.common import Conv3D as Conv3D
 from paddle.nn.layer.common import Dropout as Dropout
 from paddle.nn.layer.common import Embedding as Embedding
 from paddle.nn.layer.common import Flatten as Flatten
@@ -75,6 +77,12 @@ class AdaptiveAvgPool2D(_paddle_nn_layer_layers_Layer):
     def extra_repr(self) -> Any: ...
 
 
+class AdaptiveAvgPool3D(_paddle_nn_layer_layers_Layer):
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def forward(self, *inputs: Any) -> Any: ...  # type: ignore[override]
+    def extra_repr(self) -> Any: ...
+
+
 class AdaptiveMaxPool1D(_paddle_nn_layer_layers_Layer):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     def forward(self, *inputs: Any) -> Any: ...  # type: ignore[override]
@@ -87,6 +95,12 @@ class AdaptiveMaxPool2D(_paddle_nn_layer_layers_Layer):
     def extra_repr(self) -> Any: ...
 
 
+class AdaptiveMaxPool3D(_paddle_nn_layer_layers_Layer):
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def forward(self, *inputs: Any) -> Any: ...  # type: ignore[override]
+    def extra_repr(self) -> Any: ...
+
+
 class AvgPool1D(_paddle_nn_layer_layers_Layer):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     def forward(self, *inputs: Any) -> Any: ...  # type: ignore[override]
@@ -94,6 +108,12 @@ class AvgPool1D(_paddle_nn_layer_layers_Layer):
 
 
 class AvgPool2D(_paddle_nn_layer_layers_Layer):
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def forward(self, *inputs: Any) -> Any: ...  # type: ignore[override]
+    def extra_repr(self) -> Any: ...
+
+
+class AvgPool3D(_paddle_nn_layer_layers_Layer):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     def forward(self, *inputs: Any) -> Any: ...  # type: ignore[override]
     def extra_repr(self) -> Any: ...
@@ -232,6 +252,12 @@ class MaxPool1D(_paddle_nn_layer_layers_Layer):
 
 
 class MaxPool2D(_paddle_nn_layer_layers_Layer):
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def forward(self, *inputs: Any) -> Any: ...  # type: ignore[override]
+    def extra_repr(self) -> Any: ...
+
+
+class MaxPool3D(_paddle_nn_layer_layers_Layer):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     def forward(self, *inputs: Any) -> Any: ...  # type: ignore[override]
     def extra_repr(self) -> Any: ...

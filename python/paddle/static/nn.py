@@ -4,11 +4,11 @@ from paddle._graph import Variable, as_list, in_float64, layer_call
 from paddle._native import native
 from paddle._param import ParamAttr
 from paddle.nn import initializer as I
-from paddle.nn.functional import activation, conv
+from paddle.nn.functional import _volumes as volumes, activation, conv
 from paddle.tensor import manipulation, math
 from paddle.utils import unique_name
 
-__all__ = ["fc", "conv2d", "conv2d_transpose", "batch_norm", "layer_norm", "embedding", "sparse_embedding",
+__all__ = ["fc", "conv2d", "conv2d_transpose", "conv3d", "batch_norm", "layer_norm", "embedding", "sparse_embedding",
            "group_norm", "instance_norm", "prelu", "create_parameter"]
 
 
@@ -131,6 +131,22 @@ def conv2d_transpose(input, num_filters, output_size=None, filter_size=None, pad
                  "conv2d_transpose")
 
 
+def conv3d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None, bias_attr=None,
+           use_cudnn=True, act=None, name=None, data_format="NCDHW"):
+    """Weights [num_filters, channels / groups, d, h, w], normal with variance 2 / (d * h * w * channels)."""
+    _check_input("conv3d", input)
+    channels, kernel = input.shape[1 if data_format == "NCDHW" else -1], volumes.triple(filter_size, "filter_size")
+    if channels < 0 or channels % (groups or 1) or num_filters % (groups or 1):
+        raise native.InvalidArgumentError(f"conv3d: {channels} channels of '{input.name}' and {num_filters} filters must be known, "
+                                          f"and whole multiples of groups={groups}")
+    layer = name or unique_name.generate("conv3d")
+    std = (2.0 / (kernel[0] * kernel[1] * kernel[2] * channels)) ** 0.5
+    weight = _param.make([num_filters, channels // (groups or 1)] + kernel, param_attr, layer,
+                         default_init=I.Normal(0.0, std), program=input.program)
+    bias = _param.make([num_filters], bias_attr, layer, is_bias=True, program=input.program)
+    return math.activate(volumes.conv3d(input, weight, bias, stride, padding, dilation, groups or 1, data_format), act)
+
+
 def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,
                data_layout="NCHW", in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
                do_model_average_for_mean_and_var=True, use_global_stats=False):
@@ -153,6 +169,8 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, para
     def run(image):
         if rank == 3:
             return manipulation.squeeze(run_4d(manipulation.unsqueeze(image, 3)), 3)
+        if rank == 5:
+            return volumes.by_depth(image, run_4d)
         return run_4d(image)
 
     def run_4d(image):
@@ -259,7 +277,7 @@ _FROM_1_X = """case cond switch_case sequence_concat sequence_conv sequence_enum
     bilinear_tensor_product sequence_lod""".split()
 _refused = _refuse.getter(__name__, {
     "while_loop": _NO_FLOW,
-    "conv3d": "conv2d", "conv3d_transpose": "conv2d_transpose",
+    "conv3d_transpose": "conv2d_transpose",
     "py_func": "an op in C++: docs/add-an-op.md", "row_conv": "conv2d", "spectral_norm": "nothing",
     "deform_conv2d": "conv2d", "multi_box_head": "nothing"})
 

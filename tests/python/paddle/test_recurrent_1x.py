@@ -63,6 +63,44 @@ def test_dynamic_lstm(reverse, peepholes):
     np.testing.assert_allclose(got[2], got[0][[2, 3, 7]])
 
 
+@pytest.mark.parametrize("reverse, peepholes, activation, clips", [
+    (False, False, "identity", (None, None)), (True, True, "tanh", (None, None)), (False, True, "identity", (0.1, 0.05))])
+def test_dynamic_lstmp(reverse, peepholes, activation, clips):
+    first = RANDOM.randn(3, 3).astype("float32")
+    hidden, cell = L.dynamic_lstmp(
+        gates_of(4, 5), 20, 3, param_attr=fluid.ParamAttr(initializer=None), use_peepholes=peepholes, is_reverse=reverse,
+        bias_attr=fluid.ParamAttr(initializer=fluid.initializer.Normal()), proj_activation=activation, name="p",
+        h_0=static.data("h", [None, 3]), cell_clip=clips[0], proj_clip=clips[1])
+    got = run([hidden, cell, L.sequence_last_step(hidden)],
+              {"x": fluid.create_lod_tensor(ROWS, [LENGTHS]), "h": first}, return_numpy=True)
+    w, projection, b = value("p.w_0"), value("p.w_1"), value("p.b_0")[0]
+    assert w.shape == (3, 20) and projection.shape == (5, 3) and b.shape == (35 if peepholes else 20,)
+    wi, wf, wo = b[20:].reshape(3, 5) if peepholes else np.zeros((3, 5))
+    begin = iter(first)
+
+    def step(row, r, c):
+        if not r.any() and not c.any():
+            r = next(begin)
+        g, i, f, o = np.split(row + b[:20] + r @ w, 4)
+        new = sigmoid(f + wf * c) * c + sigmoid(i + wi * c) * np.tanh(g)
+        new = new if clips[0] is None else np.clip(new, -clips[0], clips[0])
+        out = (sigmoid(o + wo * new) * np.tanh(new)) @ projection
+        out = np.tanh(out) if activation == "tanh" else out
+        return (out if clips[1] is None else np.clip(out, -clips[1], clips[1])), new
+    for ours, theirs in zip(got, per_sequence(ROWS @ value("gates"), step, reverse, 3, 5)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_dynamic_lstmp_learns():
+    hidden, _ = L.dynamic_lstmp(gates_of(4, 5), 20, 3, proj_activation="identity")
+    loss = L.mean(L.square(L.sequence_last_step(hidden) - 0.5))
+    fluid.optimizer.Adam(0.05).minimize(loss)
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    losses = [exe.run(feed={"x": fluid.create_lod_tensor(ROWS, [LENGTHS])}, fetch_list=[loss])[0].item() for _ in range(30)]
+    assert losses[-1] < 0.3 * losses[0]
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("origin", [False, True])
 def test_dynamic_gru(reverse, origin):

@@ -47,9 +47,8 @@ _BEAMS = "dynamic_decode of a BeamSearchDecoder, or the loop over steps and beam
 _REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "while_loop", "array_write", "array_read", "array_length",
                                         "create_array")}
 _REFUSED["lod_append"] = "lod_reset"
-_REFUSED["dynamic_lstmp"] = "dynamic_lstm, and an fc behind it"
 _REFUSED.update({name: _BEAMS for name in ("beam_search", "beam_search_decode", "BasicDecoder", "gather_tree")})
-_REFUSED.update({"conv3d": "conv2d", "pool3d": "pool2d", "warpctc": "cross_entropy", "unique": "nothing",
+_REFUSED.update({"warpctc": "cross_entropy", "unique": "nothing",
                  "center_loss": "nothing",
                  "spectral_norm": "nothing", "continuous_value_model": "nothing",
                  "shuffle_batch": "paddle.reader.shuffle", "prior_box": "nothing",
@@ -60,6 +59,7 @@ __getattr__ = _refuse.getter(__name__, _REFUSED, lazy={
 from paddle.fluid.layers.labels import *  # noqa: E402,F401,F403
 from paddle.fluid.layers.recurrent import *  # noqa: E402,F401,F403
 from paddle.fluid.layers.sampled import *  # noqa: E402,F401,F403
+from paddle.fluid.layers.volumes import *  # noqa: E402,F401,F403
 from paddle.fluid.layers.static_rnn import DynamicRNN, StaticRNN  # noqa: E402,F401
 from paddle.fluid.layers import control_flow, io  # noqa: E402,F401
 from paddle.fluid.layers.decoding import BeamSearchDecoder, dynamic_decode  # noqa: E402,F401

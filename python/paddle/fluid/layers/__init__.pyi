@@ -27,6 +27,7 @@ from paddle.fluid.layers import sequence_lod as sequence_lod
 from paddle.fluid.layers import static_rnn as static_rnn
 from paddle.fluid.layers import tensor as tensor
 from paddle.fluid.layers import utils as utils
+from paddle.fluid.layers import volumes as volumes
 from paddle.fluid.layers.cells import GRUCell as GRUCell
 from paddle.fluid.layers.cells import LSTMCell as LSTMCell
 from paddle.fluid.layers.cells import RNNCell as RNNCell
@@ -153,6 +154,7 @@ from paddle.fluid.layers.nn import uniform_random as uniform_random
 from paddle.fluid.layers.nn import unsqueeze as unsqueeze
 from paddle.fluid.layers.recurrent import dynamic_gru as dynamic_gru
 from paddle.fluid.layers.recurrent import dynamic_lstm as dynamic_lstm
+from paddle.fluid.layers.recurrent import dynamic_lstmp as dynamic_lstmp
 from paddle.fluid.layers.recurrent import gru_unit as gru_unit
 from paddle.fluid.layers.recurrent import lstm as lstm
 from paddle.fluid.layers.sampled import gaussian_random_batch_size_like as gaussian_random_batch_size_like
@@ -199,6 +201,8 @@ from paddle.fluid.layers.tensor import reverse as reverse
 from paddle.fluid.layers.tensor import sums as sums
 from paddle.fluid.layers.tensor import zeros as zeros
 from paddle.fluid.layers.tensor import zeros_like as zeros_like
+from paddle.fluid.layers.volumes import adaptive_pool3d as adaptive_pool3d
+from paddle.fluid.layers.volumes import pool3d as pool3d
 from paddle.metric import accuracy as accuracy
 from paddle.metric import auc as auc
 from paddle.nn.functional.activation import elu as elu
@@ -219,6 +223,7 @@ from paddle.static import Print as Print
 from paddle.static.nn import batch_norm as batch_norm
 from paddle.static.nn import conv2d as conv2d
 from paddle.static.nn import conv2d_transpose as conv2d_transpose
+from paddle.static.nn import conv3d as conv3d
 from paddle.static.nn import group_norm as group_norm
 from paddle.static.nn import instance_norm as instance_norm
 from paddle.static.nn import layer_norm as layer_norm

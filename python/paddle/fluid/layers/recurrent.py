@@ -7,9 +7,10 @@ from paddle._native import native
 from paddle.fluid.layers.sequence import _lengths, _starts, _with
 from paddle.fluid.layers import nn as _nn
 from paddle.nn.functional import _recurrent
+from paddle.tensor.math import activate
 from paddle.utils import unique_name
 
-__all__ = ["dynamic_lstm", "dynamic_gru", "gru_unit", "lstm"]
+__all__ = ["dynamic_lstm", "dynamic_lstmp", "dynamic_gru", "gru_unit", "lstm"]
 
 
 def _parts(what, size, count):
@@ -36,6 +37,45 @@ def dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=Non
     out = emit("lstm", {"x": input, "weight": weight, "bias": _flat(bias), "h0": h_0, "c0": c_0,
                         "starts": _starts(lengths), "lengths": lengths}, attrs, None, layer)
     return _with(out["hidden"][0], lengths), _with(out["cell"][0], lengths)
+
+
+def dynamic_lstmp(input, size, proj_size, param_attr=None, bias_attr=None, use_peepholes=True, is_reverse=False,
+                  gate_activation="sigmoid", cell_activation="tanh", candidate_activation="tanh", proj_activation="tanh",
+                  dtype="float32", name=None, h_0=None, c_0=None, cell_clip=None, proj_clip=None):
+    """(projection, cell) of an LSTM over each sequence whose state is projected: rows of width proj_size, of which the
+    next step reads. A DynamicRNN; cell_clip and proj_clip are the largest absolute values."""
+    from paddle.fluid.layers.sequence import sequence_reverse
+    from paddle.fluid.layers.static_rnn import DynamicRNN
+    width, layer = _parts("dynamic_lstmp", size, 4), name or unique_name.generate("lstmp")
+    weight = _param.make([proj_size, size], param_attr, layer, dtype)
+    projection = _param.make([width, proj_size], param_attr, layer, dtype)
+    bias = _param.make([1, (7 if use_peepholes else 4) * width], bias_attr, layer, dtype, is_bias=True)
+    bias = _flat(bias)
+    peepholes = T.split(T.slice(bias, [0], [size], [7 * width]), 3) if bias is not None and use_peepholes else [None] * 3
+    bias = bias if bias is None else T.slice(bias, [0], [0], [size])
+
+    def gate(z, peephole, cell):
+        return activate(z if peephole is None else T.add(z, T.multiply(cell, peephole)), gate_activation)
+
+    def clipped(x, most):
+        return T.clip(x, -most, most) if most else x
+
+    rnn, rows = DynamicRNN(), sequence_reverse(input) if is_reverse else input
+    with rnn.block():
+        z = rnn.step_input(rows)
+        before = rnn.memory(init=h_0, shape=[proj_size])
+        cell = rnn.memory(init=c_0, shape=[width])
+        z = T.add(z, T.matmul(before, weight))
+        g, i, f, o = T.split(z if bias is None else T.add(z, bias), 4, 1)
+        i, f = gate(i, peepholes[0], cell), gate(f, peepholes[1], cell)
+        new = clipped(T.add(T.multiply(f, cell), T.multiply(i, activate(g, candidate_activation))), cell_clip)
+        hidden = T.multiply(gate(o, peepholes[2], new), activate(new, cell_activation))
+        out = clipped(activate(T.matmul(hidden, projection), proj_activation), proj_clip)
+        rnn.update_memory(before, out)
+        rnn.update_memory(cell, new)
+        rnn.output(out, new)
+    both = rnn()
+    return tuple(sequence_reverse(v) for v in both) if is_reverse else tuple(both)
 
 
 def dynamic_gru(input, size, param_attr=None, bias_attr=None, is_reverse=False, gate_activation="sigmoid",

@@ -120,6 +120,9 @@ def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=Tr
     from paddle.static import nn as S
     if filter_stride != 1:
         raise native.UnsupportedError("sequence_conv: filter_stride must be 1")
+    if len(input.shape) != 2:
+        raise native.InvalidArgumentError(f"sequence_conv: '{input.name}' of shape {list(input.shape)} must be [rows, width]; fluid.embedding "
+                                          "of ids [rows, 1] gives [rows, 1, width]: fluid.layers.embedding does not, or squeeze it")
     at = _Places("sequence_conv", input)
     first = -(filter_size // 2) if padding_start is None else int(padding_start)
     context = T.concat([_shifted(input, at, first + i) for i in range(filter_size)], 1)

@@ -10,6 +10,11 @@ from paddle.nn.functional import common as common
 from paddle.nn.functional import conv as conv
 from paddle.nn.functional import loss as loss
 from paddle.nn.functional import norm as norm
+from paddle.nn.functional._volumes import adaptive_avg_pool3d as adaptive_avg_pool3d
+from paddle.nn.functional._volumes import adaptive_max_pool3d as adaptive_max_pool3d
+from paddle.nn.functional._volumes import avg_pool3d as avg_pool3d
+from paddle.nn.functional._volumes import conv3d as conv3d
+from paddle.nn.functional._volumes import max_pool3d as max_pool3d
 from paddle.nn.functional.activation import celu as celu
 from paddle.nn.functional.activation import elu as elu
 from paddle.nn.functional.activation import gelu as gelu

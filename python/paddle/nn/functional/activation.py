@@ -136,7 +136,7 @@ _BY_NAME = {"relu": relu, "relu6": relu6, "sigmoid": sigmoid, "tanh": tanh, "sof
             "swish": swish, "leaky_relu": lambda x: leaky_relu(x, 0.02), "elu": elu, "softplus": softplus,
             "softsign": softsign, "hard_sigmoid": lambda x: hardsigmoid(x, 0.2), "hard_swish": hardswish,
             "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "square": math.square, "abs": math.abs,
-            "mish": mish, "log_softmax": log_softmax, "silu": swish}
+            "mish": mish, "log_softmax": log_softmax, "silu": swish, "identity": lambda x: x}
 
 
 def by_name(x, name):

@@ -15,14 +15,20 @@ def batch_norm(x, running_mean, running_var, weight, bias, training=False, momen
              "use_global_stats": bool(use_global_stats)}
 
     def run(image):
-        rank = len(image.shape)
+        rank, sizes = len(image.shape), image.shape[2:]
         if rank == 3:
             image = manipulation.unsqueeze(image, 3)
+        elif rank == 5:
+            image = manipulation.reshape(image, [0, 0, sizes[0], sizes[1] * sizes[2]])
         out = emit("batch_norm", {"x": image, "scale": weight, "bias": bias, "mean": running_mean,
                                   "variance": running_var}, attrs,
                    {"mean_out": running_mean, "variance_out": running_var}, name)["out"][0]
+        if rank == 5:
+            return manipulation.reshape(out, [0, 0, *sizes])
         return manipulation.squeeze(out, 3) if rank == 3 else out
 
+    if data_format == "NDHWC":
+        return manipulation.transpose(run(manipulation.transpose(x, [0, 4, 1, 2, 3])), [0, 2, 3, 4, 1])
     if data_format == "NLC":
         return manipulation.transpose(run(manipulation.transpose(x, [0, 2, 1])), [0, 2, 1])
     return in_nchw(x, "NHWC" if data_format == "NHWC" and len(x.shape) == 4 else "NCHW", run)

@@ -3,6 +3,7 @@ from paddle import _dtype, _param
 from paddle._native import native
 from paddle.nn import functional as F
 from paddle.nn import initializer as I
+from paddle.nn.functional import _volumes as volumes
 from paddle.nn.layer.layers import Layer
 from paddle.tensor import manipulation, math
 
@@ -35,6 +36,7 @@ class Linear(Layer):
 class Embedding(Layer):
     def __init__(self, num_embeddings, embedding_dim, padding_idx=None, sparse=False, weight_attr=None, name=None):
         super().__init__(name)
+        self._num_embeddings, self._embedding_dim = num_embeddings, embedding_dim
         self._padding_idx, self._sparse = padding_idx, sparse
         self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
 
@@ -88,6 +90,25 @@ class Conv1D(Layer):
                         self._data_format)
 
 
+class Conv3D(Layer):
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1,
+                 padding_mode="zeros", weight_attr=None, bias_attr=None, data_format="NCDHW"):
+        super().__init__()
+        if padding_mode != "zeros":
+            raise native.UnsupportedError(f"Conv3D: padding_mode={padding_mode!r} is not here; put paddle.nn.functional.pad before it")
+        self._options, self._data_format = (stride, padding, dilation, groups), data_format
+        kernel = volumes.triple(kernel_size, "kernel_size")
+        if in_channels % groups or out_channels % groups:
+            raise ValueError(f"Conv3D: {in_channels} channels in and {out_channels} out cannot be cut in {groups} groups")
+        std = (2.0 / (kernel[0] * kernel[1] * kernel[2] * in_channels)) ** 0.5
+        self.weight = self.create_parameter([out_channels, in_channels // groups] + kernel, weight_attr,
+                                            default_initializer=I.Normal(0.0, std))
+        self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
+
+    def forward(self, x):
+        return F.conv3d(x, self.weight, self.bias, *self._options, self._data_format)
+
+
 class Conv2DTranspose(Layer):
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, dilation=1,
                  groups=1, weight_attr=None, bias_attr=None, data_format="NCHW"):
@@ -130,6 +151,12 @@ class BatchNorm1D(_BatchNormBase):
 
 class BatchNorm2D(_BatchNormBase):
     pass
+
+
+class BatchNorm3D(_BatchNormBase):
+    def __init__(self, num_features, momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format="NCDHW",
+                 use_global_stats=None, name=None):
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
 
 
 class SyncBatchNorm(_BatchNormBase):

@@ -9,6 +9,7 @@ from paddle._graph import Variable as Variable
 from paddle._param import ParamAttr as ParamAttr
 from paddle.nn import functional as F
 from paddle.nn import initializer as I
+from paddle.nn.functional import _volumes as volumes
 from paddle.nn.initializer import Initializer as Initializer
 from paddle.nn.layer.layers import Layer as Layer
 from paddle.nn.layer.layers import Layer as _paddle_nn_layer_layers_Layer
@@ -32,6 +33,10 @@ class BatchNorm1D(_BatchNormBase):
 
 class BatchNorm2D(_BatchNormBase):
     ...
+
+
+class BatchNorm3D(_BatchNormBase):
+    def __init__(self, num_features: Any, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None, data_format: str | None = 'NCDHW', use_global_stats: Any = None, name: str | None = None) -> None: ...
 
 
 class Bilinear(_paddle_nn_layer_layers_Layer):
@@ -60,6 +65,13 @@ class Conv2DTranspose(_paddle_nn_layer_layers_Layer):
     bias: Any
     def __init__(self, in_channels: Any, out_channels: Any, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None, data_format: str | None = 'NCHW') -> None: ...
     def forward(self, x: Variable, output_size: Any = None) -> Any: ...  # type: ignore[override]
+
+
+class Conv3D(_paddle_nn_layer_layers_Layer):
+    weight: Any
+    bias: Any
+    def __init__(self, in_channels: Any, out_channels: Any, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, padding_mode: Any = 'zeros', weight_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None, data_format: str | None = 'NCDHW') -> None: ...
+    def forward(self, x: Variable) -> Any: ...  # type: ignore[override]
 
 
 class Dropout(_paddle_nn_layer_layers_Layer):

@@ -1,5 +1,5 @@
 """Convolutions, by their module in 2.0."""
 from paddle import _refuse
-from paddle.nn import Conv1D, Conv2D, Conv2DTranspose  # noqa: F401
+from paddle.nn import Conv1D, Conv2D, Conv2DTranspose, Conv3D  # noqa: F401
 
 __getattr__ = _refuse.getter(__name__, {})

@@ -8,3 +8,4 @@ import numpy
 from paddle.nn.layer.common import Conv1D as Conv1D
 from paddle.nn.layer.common import Conv2D as Conv2D
 from paddle.nn.layer.common import Conv2DTranspose as Conv2DTranspose
+from paddle.nn.layer.common import Conv3D as Conv3D

@@ -9,6 +9,7 @@ from paddle.nn import LocalResponseNorm as LocalResponseNorm
 from paddle.nn.layer.common import BatchNorm as BatchNorm
 from paddle.nn.layer.common import BatchNorm1D as BatchNorm1D
 from paddle.nn.layer.common import BatchNorm2D as BatchNorm2D
+from paddle.nn.layer.common import BatchNorm3D as BatchNorm3D
 from paddle.nn.layer.common import GroupNorm as GroupNorm
 from paddle.nn.layer.common import InstanceNorm2D as InstanceNorm1D
 from paddle.nn.layer.common import InstanceNorm2D as InstanceNorm2D
