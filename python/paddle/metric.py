@@ -24,7 +24,7 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
 
 def auc(input, label, curve="ROC", num_thresholds=2**12 - 1, topk=1, slide_steps=1, ins_tag_weight=None):
     """(AUC of all batches since the start, AUC of the last `slide_steps` batches, [four states]). The states live from
-    step to step: set them to zero before an evaluation."""
+    step to step, under the names that scripts know, _generated_var_0 and so on: set them to zero before an evaluation."""
     if curve != "ROC":
         raise native.UnsupportedError("auc: only curve='ROC' is here")
     if ins_tag_weight is not None:
@@ -32,11 +32,11 @@ def auc(input, label, curve="ROC", num_thresholds=2**12 - 1, topk=1, slide_steps
     program = input.program
     layer = unique_name.generate("auc")
 
-    def one(steps, kind):
+    def one(steps):
         length = num_thresholds + 1 if steps == 0 else (steps + 1) * (num_thresholds + 1) + 1
         states = []
-        for side in ("stat_pos", "stat_neg"):
-            name = unique_name.generate(f"{layer}.{kind}{side}")
+        for _ in ("positive", "negative"):
+            name = unique_name.generate("_generated_var")
             program.builder().state(name, "int64", [length], 0.0)
             states.append(program._variable(name))
         attrs = {"num_thresholds": int(num_thresholds), "curve": curve, "slide_steps": int(steps)}
@@ -45,8 +45,8 @@ def auc(input, label, curve="ROC", num_thresholds=2**12 - 1, topk=1, slide_steps
         made["out"][0].stop_gradient = True
         return made["out"][0], states
 
-    batch, batch_states = one(max(int(slide_steps), 0), "batch_")
-    whole, states = one(0, "")
+    batch, batch_states = one(max(int(slide_steps), 0))
+    whole, states = one(0)
     return whole, batch, batch_states + states
 
 

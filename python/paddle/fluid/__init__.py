@@ -17,7 +17,7 @@ from paddle.fluid.transpiler import DistributeTranspiler, DistributeTranspilerCo
 from paddle.io import DataLoader, PyReader  # noqa: F401
 from paddle.static import data, device_guard, gradients, load, name_scope, save  # noqa: F401
 from paddle.static.nn import embedding  # noqa: F401
-from paddle.tensor.manipulation import one_hot  # noqa: F401
+from paddle.fluid.input import one_hot  # noqa: F401
 
 Tensor = LoDTensor
 

@@ -39,6 +39,7 @@ from paddle.fluid import data_feeder as data_feeder
 from paddle.fluid import executor as executor
 from paddle.fluid import framework as framework
 from paddle.fluid import initializer as initializer
+from paddle.fluid import input as input
 from paddle.fluid import io as io
 from paddle.fluid import layer_helper as layer_helper
 from paddle.fluid import layers as layers
@@ -52,6 +53,7 @@ from paddle.fluid import regularizer as regularizer
 from paddle.fluid import transpiler as transpiler
 from paddle.fluid import unique_name as unique_name
 from paddle.fluid.data_feeder import DataFeeder as DataFeeder
+from paddle.fluid.input import one_hot as one_hot
 from paddle.fluid.lod_tensor import create_lod_tensor as create_lod_tensor
 from paddle.fluid.lod_tensor import create_random_int_lodtensor as create_random_int_lodtensor
 from paddle.fluid.parallel_executor import ParallelExecutor as ParallelExecutor
@@ -66,7 +68,6 @@ from paddle.static import name_scope as name_scope
 from paddle.static.io import load as load
 from paddle.static.io import save as save
 from paddle.static.nn import embedding as embedding
-from paddle.tensor.manipulation import one_hot as one_hot
 
 def in_dygraph_mode() -> bool: ...
 def memory_optimize(input_program: Any, skip_opt_set: Any = None, print_log: Any = False, level: Any = 0, skip_grads: Any = False) -> Any: ...

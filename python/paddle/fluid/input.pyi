@@ -5,5 +5,8 @@ from typing import Any
 
 import numpy
 
+from paddle._graph import Variable as Variable
 from paddle.static.nn import embedding as embedding
-from paddle.tensor.manipulation import one_hot as one_hot
+from paddle.tensor import manipulation as manipulation
+
+def one_hot(input: Variable, depth: int, allow_out_of_range: Any = False) -> Any: ...

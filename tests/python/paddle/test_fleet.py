@@ -1,4 +1,5 @@
 """Several workers, started by fleetrun."""
+import copy
 import re
 import subprocess
 import sys
@@ -388,3 +389,18 @@ def test_build_strategy_sync_batch_norm(tmp_path):
                                    rtol=1e-4, atol=2e-6, err_msg=how)  # six digits are printed
     refused = documents.run("fleetrun --nproc_per_node=2 a.py alone", tmp_path)
     assert refused.code != 0 and "sync_batch_norm" in refused.output and "distributed_optimizer" in refused.output
+
+
+def test_settings_of_the_originals_servers():
+    strategy = fleet.DistributedStrategy()
+    assert strategy.fs_client_param == {} and strategy.sparse_table_configs == {} and strategy.adam_d2sum is False
+    strategy.fs_client_param = {"uri": "", "user": "", "passwd": "", "hadoop_bin": "hadoop"}
+    strategy.sparse_table_configs = {}
+    strategy.adam_d2sum = True
+    assert copy.deepcopy(strategy).adam_d2sum is True
+    with pytest.raises(NotImplementedError, match="fs_client_param.*HDFSClient"):
+        strategy.fs_client_param = {"uri": "afs://x"}
+    with pytest.raises(NotImplementedError, match="sparse_table_configs.*sparse_embedding"):
+        strategy.sparse_table_configs = {"embedding": {"table_parameters.embedding.shard_num": 1}}
+    with pytest.raises(ValueError, match="adam_d2sum takes a bool"):
+        strategy.adam_d2sum = 1

@@ -153,3 +153,18 @@ def test_what_is_not_known_is_named():
     with pytest.raises(ValueError, match="needs the input 'Y'"):
         block.append_op("elementwise_add", {"X": x}, {"Out": out})
     assert len(_original_ops.names()) > 110
+
+
+def test_variables_of_another_program():
+    x = static.data("x", [None, 4], "float32")
+    w = fluid.layers.create_parameter([4, 3], "float32", name="w")
+    computed = paddle.matmul(x, w)
+    other, startup = static.Program(), static.Program()
+    with static.program_guard(other, startup):
+        block = other.global_block()
+        copies = [block._clone_variable(v) for v in (x, w, computed)]
+        assert [c.name for c in copies] == ["x", "w", computed.name] and all(c.program is other for c in copies)
+        assert copies[0].is_data and copies[1].shape == (4, 3) and copies[1].persistable and not copies[1].is_parameter
+        assert block._clone_variable(w) is copies[1]
+        free = block._clone_variable(static.default_main_program()._variable("x"), False)
+        assert free is copies[0]

@@ -86,7 +86,7 @@ def test_auc_of_all_and_of_the_last_batches(rng):
     p = static.data("p", [None, 2], "float32")
     y = static.data("y", [None, 1], "int64")
     whole, batch, states = static.auc(p, y, num_thresholds=4095, slide_steps=1)
-    assert len(states) == 4
+    assert [v.name for v in states] == [f"_generated_var_{i}" for i in range(4)]
     exe = static.Executor()
     exe.run(static.default_startup_program())
     seen, labels = [], []

@@ -29,6 +29,7 @@ from paddle import static
     ("paddle.reader.decorator", "shuffle xmap_readers"), ("paddle.onnx", "export"),
     ("paddle.version", "full_version major commit show"), ("paddle.fluid.log_helper", "get_logger"),
     ("paddle.fluid.install_check", "run_check"), ("paddle.fluid.input", "embedding one_hot"),
+    ("paddle.fluid.transpiler.details", "program_to_code"), ("paddle.fluid.transpiler.details.program_utils", "op_to_code"),
     ("paddle.fluid.incubate.fleet.utils.hdfs", "HDFSClient"), ("paddle.common_ops_import", "LayerHelper core"),
     ("paddle.distributed.fleet.base.distributed_strategy", "DistributedStrategy"), ("paddle.distributed.fleet", "fleet"),
     ("paddle.fluid.initializer", "init_on_cpu"), ("paddle.static.nn", "data_norm bilinear_tensor_product"),
@@ -44,6 +45,39 @@ def test_modules_are_attributes_too():
     assert paddle.nn.loss.MSELoss is paddle.nn.MSELoss
     assert fluid.layers.ops.sqrt is fluid.layers.sqrt
     assert fluid.contrib.utils.HDFSClient and fluid.profiler.profiler and fluid.dygraph.ParallelEnv().nranks == 1
+
+
+def test_programs_as_text(tmp_path, capsys):
+    from paddle.fluid.transpiler.details import op_to_code, program_to_code, variable_to_code
+    out = fluid.layers.fc(fluid.layers.data("x", [4]), 3)
+    program_to_code(static.default_main_program())
+    assert "data x" in capsys.readouterr().out
+    with open(tmp_path / "main.program", "w") as file:
+        program_to_code(static.default_main_program(), file, True)
+    assert str(static.default_main_program()) in (tmp_path / "main.program").read_text()
+    assert out.name in op_to_code(out.block.ops[-1]) and out.name in variable_to_code(out)
+
+
+def test_one_hot_of_1_6():
+    ids = fluid.data("ids", [None, 1], "int64")
+    exe = static.Executor()
+    got = exe.run(feed={"ids": np.array([[2], [0]])}, fetch_list=[
+        fluid.one_hot(input=ids, depth=3), fluid.one_hot(ids, 2, allow_out_of_range=True), fluid.layers.one_hot(ids, 3)])
+    np.testing.assert_array_equal(got[0], [[[0, 0, 1]], [[1, 0, 0]]])
+    np.testing.assert_array_equal(got[1], [[[0, 0]], [[1, 0]]])
+    np.testing.assert_array_equal(got[2], [[0, 0, 1], [1, 0, 0]])
+
+
+def test_bfloat16_in_uint16():
+    from paddle.fluid.tests.unittests.op_test import convert_float_to_uint16, convert_uint16_to_float
+    values = np.array([0, 1, -2.5, 3.3895314e38, np.inf, np.nan, 1 + 2**-8, 1 + 3 * 2**-8], "float32")
+    there = convert_float_to_uint16(values)
+    assert there.dtype == np.uint16
+    np.testing.assert_array_equal(convert_uint16_to_float(there)[:6], values[:6])
+    np.testing.assert_array_equal(convert_uint16_to_float(there)[6:], [1, 1 + 2**-6])  # ties go to the even one
+    fetched = np.ones(3, "float32")
+    assert convert_uint16_to_float(fetched) is fetched
+    assert convert_float_to_uint16(np.zeros((2, 3, 4, 5)), "NHWC").shape == (2, 4, 5, 3)
 
 
 def test_extensions_are_refused_when_they_are_used():

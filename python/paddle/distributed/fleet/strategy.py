@@ -6,6 +6,12 @@ _CONFIGS = set(native.DistributedStrategy.configs_names())
 _GROUPS = ("build_strategy", "execution_strategy")
 _ALIASES = {"_fuse_grad_size_in_TFLOPS": "fuse_grad_size_in_TFLOPS", "_calc_comm_same_stream": "calc_comm_same_stream"}
 
+# Of the original's servers: what these say by default is accepted. adam_d2sum is noted and changes nothing: the servers
+# update parameters by the optimizer's own rule.
+_OF_SERVERS = {"fs_client_param": {}, "sparse_table_configs": {}, "adam_d2sum": False}
+_INSTEAD = {"fs_client_param": "fleet.utils.HDFSClient, and local files", "sparse_table_configs":
+            "entry and padding_idx of sparse_embedding, its initializer, and the optimizer, which make the tables"}
+
 
 class DistributedStrategy:
     """Switches and settings, by the names of the original. An unknown name is a TypeError, a value of the wrong type a
@@ -13,6 +19,7 @@ class DistributedStrategy:
 
     def __init__(self):
         object.__setattr__(self, "native", native.DistributedStrategy())
+        object.__setattr__(self, "_of_servers", dict(_OF_SERVERS))
 
     def __setattr__(self, name, value):
         name = _ALIASES.get(name, name)
@@ -21,12 +28,22 @@ class DistributedStrategy:
             self.native.set_configs(name, values)
             if getattr(value, "sync_batch_norm", False):  # the strategy of that name
                 self.native.set("sync_batch_norm", True)
+        elif name in _OF_SERVERS:
+            self._note(name, value)
         elif name in _CONFIGS:
             self._set_configs(name, value)
         elif name in _FIELDS:
             self.native.set(name, value)
         else:
             raise TypeError(f"DistributedStrategy has no '{name}'; print(strategy) shows what it has")
+
+    def _note(self, name, value):
+        wanted = type(_OF_SERVERS[name])
+        if not isinstance(value, wanted):
+            raise ValueError(f"DistributedStrategy.{name} takes a {wanted.__name__}, got {type(value).__name__}")
+        if wanted is dict and any(v for k, v in value.items() if k != "hadoop_bin"):
+            raise native.UnsupportedError(f"DistributedStrategy.{name} = {value} is not here; use {_INSTEAD[name]}")
+        self._of_servers[name] = value
 
     def _set_configs(self, name, value):
         if not isinstance(value, dict):
@@ -59,6 +76,8 @@ class DistributedStrategy:
                 if hasattr(type(group), key):
                     setattr(group, key, value)
             return group
+        if name in _OF_SERVERS:
+            return self._of_servers[name]
         if name in _CONFIGS:
             return self.native.get_configs(name)
         if name in _FIELDS:
@@ -84,4 +103,5 @@ class DistributedStrategy:
     def __deepcopy__(self, memo):
         other = DistributedStrategy()
         object.__setattr__(other, "native", self.native.copy())
+        other._of_servers.update(self._of_servers)
         return other

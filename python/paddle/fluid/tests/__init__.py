@@ -1,0 +1,1 @@
+"""Of the original's tests, what scripts take from there."""
