@@ -6,6 +6,7 @@ from typing import Dict, List, Optional
 import paddle
 from fleetx.applications import huggingface
 from fleetx.applications.parameters import Parameters
+from fleetx.dataset.prepared_bert import PreparedBertLoader
 from fleetx.dataset.text_dataset import BertLoader
 from fleetx.text import Path, WordPieceTokenizer, learn_wordpiece
 from paddle import static
@@ -98,6 +99,20 @@ class Bert(Parameters):
                            fill: bool = True) -> BertLoader:
         """The same of val.txt; all of it on every worker, in order."""
         return self._load(local_path, "val", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill)
+
+    def load_digital_dataset_from_file(self, data_dir: Path, vocab_path: Path, batch_size: int = 8192, max_seq_len: int = 512,
+                                       in_tokens: bool = True) -> PreparedBertLoader:
+        """Batches of samples whose words are numbers already (fleetx.dataset.PreparedBertLoader says how their files look).
+        batch_size -- tokens; samples with in_tokens=False. Samples of more than max_seq_len words, or of more than the model
+        takes, are left out."""
+        if self.packed:
+            raise native.UnsupportedError("a packed model reads text: get_train_dataloader")
+        if max_seq_len > self.max_seq_len:
+            print(f"samples of more than {self.max_seq_len} words are left out; {type(self).__name__}(max_seq_len={max_seq_len}) "
+                  "takes them", flush=True)
+        return PreparedBertLoader(data_dir, vocab_path, [v.name for v in self.inputs], batch_size,
+                                  min(max_seq_len, self.max_seq_len), self.vocab_size, in_tokens,
+                                  None if self.ragged else self.max_seq_len)
 
     def _load(self, folder, part, batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill):
         folder, train = os.fspath(folder), part == "train"

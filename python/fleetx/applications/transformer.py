@@ -114,6 +114,13 @@ class Transformer(Parameters):
                                  long_lines=long_lines, rank=None if train else 0, world=None if train else 1,
                                  packed=self.packed)
 
+    def load_wmt16_dataset_from_file(self, src_vocab_fpath: Path, trg_vocab_fpath: Path, train_file_pattern: str,
+                                     batch_size: int = 2048, shuffle: bool = True) -> TranslationLoader:
+        """Of the original; its text is in pieces already, and this loader makes them itself."""
+        raise native.UnsupportedError(
+            "load_wmt16_dataset_from_file: text that is cut in pieces already is not read; join them (remove every \"@@ \"), and "
+            "use get_train_dataloader(folder) with train.tsv, bpe.codes and bpe.vocab, or load_translation_from_file")
+
     def _load(self, folder, part, tokens, batch_size, merges, seed, bad_lines, long_lines):
         folder = os.fspath(folder)
         source, target = _pair_of(folder, part)

@@ -6,10 +6,11 @@ from fleetx.dataset.local_messages import local_messages
 from fleetx.dataset.local_names import local_names
 from fleetx.dataset.local_programs import local_programs
 from fleetx.dataset.local_text import local_text
+from fleetx.dataset.prepared_bert import PreparedBertLoader
 from fleetx.dataset.sample_loader import SampleLoader
 from fleetx.dataset.text_dataset import BertLoader, TextLoader, TranslationLoader
 
-__all__ = ["ImageLoader", "SampleLoader", "BertLoader", "TranslationLoader", "TextLoader", "generated_flowers",
+__all__ = ["ImageLoader", "SampleLoader", "BertLoader", "PreparedBertLoader", "TranslationLoader", "TextLoader", "generated_flowers",
            "generated_clicks", "generated_sentences", "local_text", "local_names", "local_messages",
            "local_programs", "LabelledTextLoader"]
 
