@@ -82,7 +82,8 @@ std::vector<std::vector<int64_t>> packs(const Demands& demands, const PackOption
     for (int64_t kind = 0; kind < demands.kinds(); ++kind)
       check_arg(demands.of(i, kind) <= demands.capacity[static_cast<size_t>(kind)], "sample ", i,
                 " has ", demands.of(i, kind), " tokens; a pack has ",
-                demands.capacity[static_cast<size_t>(kind)]);
+                demands.capacity[static_cast<size_t>(kind)],
+                "; give batches more tokens, or samples less");
   std::vector<int64_t> order(static_cast<size_t>(demands.samples()));
   std::iota(order.begin(), order.end(), int64_t{0});
   if (options.shuffle) order = shuffled(demands.samples(), options.seed, epoch);

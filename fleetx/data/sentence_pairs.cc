@@ -96,8 +96,8 @@ std::vector<SentencePair> sentence_pairs(const TextCorpus& corpus, const PairOpt
   check_arg(options.max_length >= 5, "max_length is ", options.max_length,
             "; a pair with [CLS] and two [SEP] has at least 5 tokens");
   check_arg(
-      corpus.documents() >= 2,
-      "next-sentence pairs need at least two documents, with an empty line between; there is ",
+      corpus.documents() >= 2, corpus.name(),
+      ": next-sentence pairs need at least two documents, with an empty line between; there is ",
       corpus.documents());
   std::vector<SentencePair> pairs;
   for (int64_t d = 0; d < corpus.documents(); ++d)

@@ -13,8 +13,9 @@ CorpusFormat corpus_format_of(std::string_view word) {
 
 TextCorpus::TextCorpus(const Tokenizer& tokenizer, const CorpusOptions& options) {
   check_arg(!options.files.empty(), "a corpus needs at least one file");
+  name_ = join(options.files, ", ");
   for (const std::string& file : options.files) read(file, tokenizer, options);
-  check_file(!tokens_.empty(), join(options.files, ", "), ": no sentences");
+  check_file(!tokens_.empty(), name_, ": no sentences");
   tokens_.shrink_to_fit();
 }
 
@@ -54,7 +55,7 @@ void TextCorpus::add_sentence(std::string_view text, const Tokenizer& tokenizer,
   if (options.max_tokens > 0 && count > static_cast<size_t>(options.max_tokens)) {
     check_file(options.long_sentences != BadText::kStop, file, ":", lines.number(),
                ": a sentence of ", count, " tokens; at most ", options.max_tokens,
-               " (the policy for long sentences may be skip, or replace, which cuts them)");
+               " (long_sentences=skip leaves such out, long_sentences=replace cuts them)");
     ++long_sentences_;
     const bool cut = options.long_sentences == BadText::kReplace;
     tokens_.resize(before + static_cast<size_t>(cut ? options.max_tokens : 0));

@@ -31,6 +31,7 @@ class TextCorpus {
   // Files without any sentence are kCorrupt.
   TextCorpus(const Tokenizer& tokenizer, const CorpusOptions& options);
 
+  const std::string& name() const { return name_; }  // of the files, for messages
   int64_t documents() const { return static_cast<int64_t>(document_ends_.size()); }
   int64_t sentences() const { return static_cast<int64_t>(sentence_ends_.size()); }
   int64_t tokens() const { return static_cast<int64_t>(tokens_.size()); }
@@ -59,6 +60,7 @@ class TextCorpus {
     return s == 0 ? 0 : sentence_ends_[static_cast<size_t>(s) - 1];
   }
 
+  std::string name_;
   std::vector<int32_t> tokens_;
   std::vector<int64_t> sentence_ends_;  // in tokens_
   std::vector<int64_t> document_ends_;  // in sentence_ends_

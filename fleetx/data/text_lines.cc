@@ -72,7 +72,7 @@ bool TextLines::next() {
 void TextLines::bad_line(const std::string& why) {
   const std::string what = str(name_, ":", number_, ": ", why);
   if (policy_ == BadText::kStop)
-    fail(Error::Kind::kCorrupt, what + " (the policy for bad lines may be skip or replace)");
+    fail(Error::Kind::kCorrupt, what + " (bad_lines=skip or bad_lines=replace goes on)");
   if (bad_++ == 0) first_bad_ = what;
 }
 

@@ -37,7 +37,7 @@ struct TranslationPairs::Reader {
     if (std::max(pair.length[0], pair.length[1]) > most) {
       check_file(options.long_lines != BadText::kStop, file, ":", lines.number(), ": a pair of ",
                  pair.length[0], " and ", pair.length[1], " tokens; at most ", most,
-                 " (the policy for long lines may be skip, or replace, which cuts them)");
+                 " (long_lines=skip leaves such out, long_lines=replace cuts them)");
       ++to.long_lines_;
       if (options.long_lines == BadText::kSkip) {
         to.tokens_.resize(before);

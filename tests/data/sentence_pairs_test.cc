@@ -94,7 +94,8 @@ TEST(SentencePairs, DependOnSeedAndEpoch) {
 TEST(SentencePairs, NeedTwoDocuments) {
   const testing::TempDir folder;
   const TextCorpus one(WordPiece(testing::letters()), {.files = {folder.write("t", "a\nb\n")}});
-  testing::expect_error(Error::Kind::kInvalidArgument, {"at least two documents", "there is 1"},
+  testing::expect_error(Error::Kind::kInvalidArgument,
+                        {"/t: next-sentence pairs need at least two documents", "there is 1"},
                         [&] { sentence_pairs(one, {}, 0); });
   testing::expect_error(Error::Kind::kInvalidArgument, {"max_length is 4"},
                         [&] { sentence_pairs(one, {.max_length = 4}, 0); });
