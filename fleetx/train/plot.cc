@@ -16,6 +16,7 @@ constexpr Ink kText{45, 50, 60}, kQuiet{105, 112, 125}, kGrid{228, 231, 236}, kA
 constexpr std::array<Ink, 5> kColors{Ink{36, 104, 196}, Ink{232, 119, 34}, Ink{44, 150, 94},
                                      Ink{178, 58, 112}, Ink{110, 86, 180}};
 constexpr float kSize = 9.5f;  // of the text
+constexpr int kParts = 16;     // of a line between two points, to see what a legend covers
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -99,7 +100,7 @@ void draw_series(Raster& out, const Series& series, const Frame& f, const Ink& i
   }
 }
 
-// In the corner where it covers the fewest points.
+// In the corner where it covers the least of the curves.
 void draw_legend(Raster& out, const Panel& panel, const Frame& f) {
   float width = 0;
   for (const Series& s : panel.series) width = std::max(width, text_width(s.label, kSize));
@@ -112,14 +113,25 @@ void draw_legend(Raster& out, const Panel& panel, const Frame& f) {
   std::vector<Corner> corners;
   for (const float top : {f.top + 10, f.bottom - 10 - height})
     for (const float left : {f.right - 10 - width, f.left + 12}) corners.push_back({left, top, 0});
-  for (Corner& c : corners)
-    for (const Series& s : panel.series)
-      for (size_t i = 0; i < s.points.size(); ++i) {
-        if (!finite(s.points[i])) continue;
-        const Point p = f.at(s.points[i].first, s.points[i].second);
-        c.covered += p.x > c.left - 8 && p.x < c.left + width + 8 && p.y > c.top - 8 &&
-                     p.y < c.top + height + 8;
+  const auto cover = [&](Point p) {
+    for (Corner& c : corners)
+      c.covered += p.x > c.left - 8 && p.x < c.left + width + 8 && p.y > c.top - 8 &&
+                   p.y < c.top + height + 8;
+  };
+  for (const Series& s : panel.series) {
+    Point last{};
+    bool begun = false;
+    for (const auto& point : s.points) {
+      if (!finite(point)) continue;
+      const Point p = f.at(point.first, point.second);
+      // Lines count as points do, where there are few of these.
+      for (int part = begun ? 1 : kParts; part <= kParts; ++part) {
+        const float t = static_cast<float>(part) / kParts;
+        cover({last.x + (p.x - last.x) * t, last.y + (p.y - last.y) * t});
       }
+      last = p, begun = true;
+    }
+  }
   const Corner best = *std::min_element(corners.begin(), corners.end(),
                                         [](auto& a, auto& b) { return a.covered < b.covered; });
   out.rectangle(best.left, best.top, best.left + width, best.top + height, {255, 255, 255, 0.88f});
