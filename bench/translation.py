@@ -13,6 +13,8 @@ from suite import Case
 JOB = ROOT / "bench/translation_job.py"
 GREEDY = "own greedy"
 FIELDS = {"bleu": "BLEU", "right": "% right"}
+# Of equals: of 758 names 37 % are right, with a standard error of 1.8 (of 37: 5 %); BLEU of their characters differs less.
+EQUAL = {"bleu": 0.98, "right": 0.95}
 
 
 def measure_translation(bench, runner, options):
@@ -43,7 +45,8 @@ def measure_translation(bench, runner, options):
 
 
 def figure_case(case, what, search, peer):
-    return dataclasses.replace(case, unit=FIELDS[what], asked={peer: 1.0}, model=f"{what}, {search}", field=f"{what}_{search}")
+    asked = {peer: 1.0 if peer == GREEDY else EQUAL[what]}
+    return dataclasses.replace(case, unit=FIELDS[what], asked=asked, model=f"{what}, {search}", field=f"{what}_{search}")
 
 
 def own(runner, *arguments):
