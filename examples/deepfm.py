@@ -3,7 +3,7 @@
     fleetrun --server_num=1 --worker_num=2 examples/deepfm.py
     python examples/deepfm.py                                      # the same without servers
 
-After every pass it prints the AUC of 2,500 samples that it has not seen: from 0.83 to 0.96."""
+After every pass it prints the AUC of 2,500 samples that it has not seen: from 0.83 to 0.96; curves in deepfm.png."""
 import fleetx as X
 import paddle
 from paddle.distributed import fleet
@@ -21,4 +21,6 @@ else:
     folder = X.dataset.generated_clicks(data_format="multi_slot")
     train = model.load_multislot_from_file(folder + "/train", batch_size=50)
     val = model.load_multislot_from_file(folder + "/val", batch_size=500, shuffle=False)
-    X.CPUDatasetTrainer().fit(model, train, epoch=5, val_dataloader=val)
+    trainer = X.CPUDatasetTrainer()
+    trainer.fit(model, train, epoch=5, val_dataloader=val)
+    trainer.plot("deepfm.png")

@@ -1,4 +1,8 @@
-"""A small Transformer learns to write names in Ukrainian: python examples/transformer_names.py [passes]"""
+"""A small Transformer learns to write names in Ukrainian; curves in transformer_names.png:
+
+    python examples/transformer_names.py [passes]
+    fleetrun --gpus=0,1 examples/transformer_names.py [passes]
+"""
 import sys
 
 import fleetx as X
@@ -16,11 +20,12 @@ optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(learning_rate=rate
 optimizer.minimize(model.loss, model.startup_prog)
 trainer = X.MultiGPUTrainer()
 for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 8):
-    for step, (feed,) in enumerate(loader):
-        trainer.exe.run(model.main_prog, feed=feed, fetch_list=[])
+    for feed, in loader:
+        trainer.fit(model, [feed])
         rate.step()
     trainer.val(model, model.get_val_dataloader(folder))
 if fleet.worker_index() == 0:
+    trainer.plot("transformer_names.png")
     for name in ("Manchester", "Florida", "North Holland"):
         print(name, "->", model.translate(name))
     print(f"BLEU of characters, greedy: {model.bleu(folder, beams=1, unit='char'):.2f}, "

@@ -3,7 +3,8 @@
     fleetrun --server_num=1 --worker_num=2 examples/wide_deep.py
     python examples/wide_deep.py                                        # the same without servers
 
-Prints a line for the last steps of every pass, and the AUC of 2,500 samples that it has not seen: from 0.83 to 0.9 and more.
+Prints a line for the last steps of every pass, and the AUC of 2,500 samples that it has not seen: from 0.83 to 0.9 and more;
+curves in wide_deep.png.
 The parameters after pass N are in wide_deep_saved/epoch_N; fleet.init_server("wide_deep_saved/epoch_7") goes on from them."""
 import fleetx as X
 import paddle
@@ -28,3 +29,4 @@ else:
     val = model.load_criteo_from_file(folder + "/val", batch_size=500, shuffle=False)
     trainer = X.CPUTrainer()
     trainer.fit(model, train, epoch=8, start_step=97, val_dataloader=val, save_path="wide_deep_saved")
+    trainer.plot("wide_deep.png")

@@ -43,7 +43,7 @@ void plot_curves(const std::string& path, const py::list& panels) {
     train::Panel& to = out.emplace_back();
     to.title = panel["title"].cast<std::string>();
     to.x_label = panel["x"].cast<std::string>();
-    to.from_zero = true;
+    to.from_zero = panel["from_zero"].cast<bool>();
     for (const auto& [label, points] : panel["series"].cast<py::dict>())
       to.series.push_back(
           {label.cast<std::string>(), points.cast<std::vector<std::pair<double, double>>>()});
@@ -92,9 +92,19 @@ models::BertInputs bert_inputs(const PyInputs& in) {
           .first = in["seq_first"]};
 }
 
-py::dict bert_pretraining(PyBuilder& b, const ir::Names& inputs, int64_t vocabulary, int64_t hidden,
-                          int layers, int64_t heads, int64_t intermediate, int64_t max_positions,
-                          double dropout, const std::string& file, int line) {
+models::BertOptions bert_options(const py::dict& from) {
+  return {.vocabulary = from["vocabulary"].cast<int64_t>(),
+          .hidden = from["hidden"].cast<int64_t>(),
+          .layers = from["layers"].cast<int>(),
+          .heads = from["heads"].cast<int64_t>(),
+          .intermediate = from["intermediate"].cast<int64_t>(),
+          .max_positions = from["max_positions"].cast<int64_t>(),
+          .dropout = from["dropout"].cast<double>(),
+          .init_std = from["init_std"].cast<double>()};
+}
+
+py::dict bert_pretraining(PyBuilder& b, const ir::Names& inputs, const py::dict& options,
+                          const std::string& file, int line) {
   const PyBuilder::At at(b, file, line);
   const PyInputs in(b, inputs);
   const models::BertPretraining net =
@@ -104,13 +114,7 @@ py::dict bert_pretraining(PyBuilder& b, const ir::Names& inputs, int64_t vocabul
                                 .follows = in["labels"],
                                 .weights = in["mask_weight"],
                                 .follows_weights = in["label_weight"]},
-                               {.vocabulary = vocabulary,
-                                .hidden = hidden,
-                                .layers = layers,
-                                .heads = heads,
-                                .intermediate = intermediate,
-                                .max_positions = max_positions,
-                                .dropout = dropout});
+                               bert_options(options));
   return py::dict(py::arg("loss") = net.loss.name(), py::arg("word_loss") = net.word_loss.name(),
                   py::arg("sentence_loss") = net.sentence_loss.name(),
                   py::arg("word_logits") = net.word_logits.name(),
@@ -118,18 +122,11 @@ py::dict bert_pretraining(PyBuilder& b, const ir::Names& inputs, int64_t vocabul
                   py::arg("checkpoints") = net.checkpoints);
 }
 
-py::dict bert_encoder(PyBuilder& b, const ir::Names& inputs, int64_t vocabulary, int64_t hidden,
-                      int layers, int64_t heads, int64_t intermediate, int64_t max_positions,
-                      double dropout, const std::string& file, int line) {
+py::dict bert_encoder(PyBuilder& b, const ir::Names& inputs, const py::dict& options,
+                      const std::string& file, int line) {
   const PyBuilder::At at(b, file, line);
   const models::BertEncoder net =
-      models::bert(bert_inputs(PyInputs(b, inputs)), {.vocabulary = vocabulary,
-                                                      .hidden = hidden,
-                                                      .layers = layers,
-                                                      .heads = heads,
-                                                      .intermediate = intermediate,
-                                                      .max_positions = max_positions,
-                                                      .dropout = dropout});
+      models::bert(bert_inputs(PyInputs(b, inputs)), bert_options(options));
   return py::dict(py::arg("sequence") = net.sequence.name(), py::arg("pooled") = net.pooled.name(),
                   py::arg("checkpoints") = net.checkpoints);
 }
@@ -188,14 +185,10 @@ void bind_models(py::module_& m) {
     return to_python(
         models::vgg16(b.var(image), {.classes = classes, .dropout = dropout, .name = name}));
   });
-  m.def("bert_pretraining", &bert_pretraining, py::arg("builder"), py::arg("inputs"), py::kw_only(),
-        py::arg("vocabulary"), py::arg("hidden"), py::arg("layers"), py::arg("heads"),
-        py::arg("intermediate"), py::arg("max_positions"), py::arg("dropout"), py::arg("file"),
-        py::arg("line"));
-  m.def("bert_encoder", &bert_encoder, py::arg("builder"), py::arg("inputs"), py::kw_only(),
-        py::arg("vocabulary"), py::arg("hidden"), py::arg("layers"), py::arg("heads"),
-        py::arg("intermediate"), py::arg("max_positions"), py::arg("dropout"), py::arg("file"),
-        py::arg("line"));
+  m.def("bert_pretraining", &bert_pretraining, py::arg("builder"), py::arg("inputs"),
+        py::arg("options"), py::arg("file"), py::arg("line"));
+  m.def("bert_encoder", &bert_encoder, py::arg("builder"), py::arg("inputs"), py::arg("options"),
+        py::arg("file"), py::arg("line"));
   m.def("plot_curves", &plot_curves);
   py::class_<train::EventFile>(m, "EventFile")
       .def(py::init<const std::string&>())

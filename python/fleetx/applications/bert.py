@@ -6,12 +6,21 @@ from typing import Dict, List, Optional
 import paddle
 from fleetx.applications import huggingface
 from fleetx.applications.parameters import Parameters
+from fleetx.applications.vocabulary import vocabulary_of
 from fleetx.dataset.prepared_bert import PreparedBertLoader
 from fleetx.dataset.text_dataset import BertLoader
-from fleetx.text import Path, WordPieceTokenizer, learn_wordpiece
+from fleetx.text import Path, WordPieceTokenizer
 from paddle import static
 from paddle._graph import switch_main_program, switch_startup_program
 from paddle._native import native, user_line
+
+
+def network_options(vocab_size, hidden, layers, heads, max_seq_len, dropout, init_std):
+    """As fleetx/models/bert.h has them."""
+    if hidden % heads:
+        raise native.InvalidArgumentError(f"hidden is {hidden}; must be a multiple of heads, {heads}")
+    return dict(vocabulary=vocab_size, hidden=hidden, layers=layers, heads=heads, intermediate=4 * hidden,
+                max_positions=max(512, max_seq_len), dropout=dropout, init_std=init_std)
 
 
 class Bert(Parameters):
@@ -26,17 +35,18 @@ class Bert(Parameters):
     loss -- that of hidden words and of next sentences; target -- {"word_loss", "word_acc", "sentence_acc": variable}
     hidden_states -- the output of the last layer (packed: of the places that are read); word_logits, sentence_logits -- of the heads
     checkpoints -- outputs of the layers, for strategy.recompute_configs
+
+    init_std -- of weights at the beginning. 0.02 suits 768 and more; narrow networks learn sooner with about 1 / sqrt(hidden)
     """
 
     def __init__(self, vocab_size: int = 30522, hidden: int = 768, layers: int = 12, heads: int = 12,
-                 max_seq_len: int = 128, dropout: float = 0.1, ragged: bool = False, packed: bool = False):
+                 max_seq_len: int = 128, dropout: float = 0.1, ragged: bool = False, packed: bool = False,
+                 init_std: float = 0.02):
         if ragged and packed:
             raise native.InvalidArgumentError("a model is either ragged or packed")
-        if hidden % heads:
-            raise native.InvalidArgumentError(f"hidden is {hidden}; must be a multiple of heads, {heads}")
         paddle.enable_static()
         self.vocab_size, self.max_seq_len, self.ragged, self.packed = vocab_size, max_seq_len, ragged, packed
-        self._sizes = dict(hidden=hidden, layers=layers, heads=heads, positions=max(512, max_seq_len), dropout=dropout)
+        self._options = network_options(vocab_size, hidden, layers, heads, max_seq_len, dropout, init_std)
         self.tokenizer: Optional[WordPieceTokenizer] = None
         self._vocab: Optional[str] = None
         self.main_prog, self.startup_prog = static.Program(), static.Program()
@@ -54,9 +64,7 @@ class Bert(Parameters):
         self.inputs: List[static.Variable] = [
             static.data(name, shape, "float32" if name in floats else "int64") for name, shape in fed.items()]
         file, line = user_line()
-        net = native.bert_pretraining(self.main_prog.builder(), [v.name for v in self.inputs], vocabulary=vocab_size,
-                                      hidden=hidden, layers=layers, heads=heads, intermediate=4 * hidden,
-                                      max_positions=max(512, max_seq_len), dropout=dropout, file=file, line=line)
+        net = native.bert_pretraining(self.main_prog.builder(), [v.name for v in self.inputs], self._options, file, line)
         variable = self.main_prog.global_block().var
         self.loss = variable(net["loss"])
         self.checkpoints: List[str] = list(net["checkpoints"])
@@ -84,21 +92,24 @@ class Bert(Parameters):
     def get_train_dataloader(self, local_path: Path, batch_size: int = 32, lowercase: bool = True, seed: int = 0,
                              short_rate: float = 0.0, bad_lines: str = "stop",
                              long_sentences: str = "replace", tokens: Optional[int] = None,
-                             fill: bool = True) -> BertLoader:
+                             fill: bool = True, mask_rate: float = 0.15) -> BertLoader:
         """Batches of `local_path`/train.txt, one sentence a line and an empty line between documents (or train.jsonl),
-        by `local_path`/vocab.txt, which is learned from the text where it is not there. This worker's share.
+        by `local_path`/vocab.txt. Where it is not there, vocab-<vocab_size>.txt is learned from the text. This worker's share.
         fleetx.dataset.local_text() makes such a folder from what is on this machine.
 
         tokens -- of a batch, instead of batch_size samples (of a packed model: instead of batch_size x max_seq_len tokens)
-        fill -- False: a sample has two sentences, whatever their lengths, instead of as many as fit"""
-        return self._load(local_path, "train", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill)
+        fill -- False: a sample has two sentences, whatever their lengths, instead of as many as fit
+        mask_rate -- the share of words that are hidden; small networks learn more from a text with 0.3 or so"""
+        return self._load(local_path, "train", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill,
+                          mask_rate)
 
     def get_val_dataloader(self, local_path: Path, batch_size: int = 32, lowercase: bool = True, seed: int = 0,
                            short_rate: float = 0.0, bad_lines: str = "stop",
                            long_sentences: str = "replace", tokens: Optional[int] = None,
-                           fill: bool = True) -> BertLoader:
+                           fill: bool = True, mask_rate: float = 0.15) -> BertLoader:
         """The same of val.txt; all of it on every worker, in order."""
-        return self._load(local_path, "val", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill)
+        return self._load(local_path, "val", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill,
+                          mask_rate)
 
     def load_digital_dataset_from_file(self, data_dir: Path, vocab_path: Path, batch_size: int = 8192, max_seq_len: int = 512,
                                        in_tokens: bool = True) -> PreparedBertLoader:
@@ -114,36 +125,25 @@ class Bert(Parameters):
                                   min(max_seq_len, self.max_seq_len), self.vocab_size, in_tokens,
                                   None if self.ragged else self.max_seq_len)
 
-    def _load(self, folder, part, batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill):
+    def _load(self, folder, part, batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill,
+              mask_rate):
         folder, train = os.fspath(folder), part == "train"
         lines = os.path.join(folder, f"{part}.jsonl")
         use_lines = os.path.exists(lines)
-        tokenizer = self._tokenizer(folder, lowercase, bad_lines)
+        self._vocab, tokenizer = vocabulary_of(folder, self.vocab_size, lowercase, bad_lines)
+        self.tokenizer = tokenizer
         return _FedLoader([v.name for v in self.inputs], lines if use_lines else os.path.join(folder, f"{part}.txt"),
                           tokenizer, batch_size, self.max_seq_len, format="jsonl" if use_lines else "text",
                           tokens=tokens, short_rate=short_rate, shuffle=train, drop_last=train,
                           multiple=8 if self.ragged else self.max_seq_len, seed=seed, bad_lines=bad_lines,
                           long_sentences=long_sentences, rank=None if train else 0, world=None if train else 1,
-                          packed=self.packed, fill=fill)
-
-    def _tokenizer(self, folder, lowercase, bad_lines):
-        vocab, text = os.path.join(folder, "vocab.txt"), os.path.join(folder, "train.txt")
-        if not os.path.exists(vocab) and os.path.exists(text):
-            partial = f"{vocab}.{os.getpid()}"  # all workers may come here; all learn the same
-            learn_wordpiece(text, partial, size=self.vocab_size, lowercase=lowercase, bad_lines=bad_lines)
-            os.replace(partial, vocab)
-        tokenizer = self.tokenizer = WordPieceTokenizer(vocab, lowercase=lowercase)
-        self._vocab = vocab
-        if len(tokenizer) > self.vocab_size:
-            raise native.InvalidArgumentError(
-                f"{vocab} has {len(tokenizer)} tokens, but the model {self.vocab_size}; give it vocab_size={len(tokenizer)}")
-        return tokenizer
+                          packed=self.packed, fill=fill, mask_rate=mask_rate)
 
     # ---- parameters ----
     _family = "text"
 
     def _layer_width(self):
-        return self._sizes["hidden"]
+        return self._options["hidden"]
 
     def _size_of(self, name, axis, batch, length):
         hidden = name.startswith("mask_") and axis == 0
@@ -162,7 +162,7 @@ class Bert(Parameters):
     def load_huggingface(self, path: Path) -> None:
         """Reads the weights of Hugging Face's BertForPreTraining or BertModel: a folder with model.safetensors, or such a
         file. Run startup_prog before. A file without heads leaves these as they are, and says so."""
-        values, heads = huggingface.read(path, self._sizes["layers"])
+        values, heads = huggingface.read(path, self._options["layers"])
         if not heads:
             print(f"{os.fspath(path)}: has no heads of pre-training; they stay as they are", flush=True)
         self._set_state(values, os.fspath(path))
@@ -170,12 +170,12 @@ class Bert(Parameters):
     def save_huggingface(self, folder: Path) -> None:
         """Writes model.safetensors and config.json for Hugging Face's BertForPreTraining, and vocab.txt where a loader has
         brought one."""
-        size = self._sizes
+        size = self._options
         config = {"architectures": ["BertForPreTraining"], "model_type": "bert", "vocab_size": self.vocab_size,
                   "hidden_size": size["hidden"], "num_hidden_layers": size["layers"],
-                  "num_attention_heads": size["heads"], "intermediate_size": 4 * size["hidden"], "hidden_act": "gelu",
+                  "num_attention_heads": size["heads"], "intermediate_size": size["intermediate"], "hidden_act": "gelu",
                   "hidden_dropout_prob": size["dropout"], "attention_probs_dropout_prob": size["dropout"],
-                  "max_position_embeddings": size["positions"], "type_vocab_size": 2, "layer_norm_eps": 1e-12}
+                  "max_position_embeddings": size["max_positions"], "type_vocab_size": 2, "layer_norm_eps": 1e-12}
         huggingface.write(folder, self._state_values(), config, size["layers"])
         if self._vocab is not None:
             shutil.copy(self._vocab, os.path.join(os.fspath(folder), "vocab.txt"))

@@ -9,14 +9,14 @@ import numpy
 
 import paddle
 from fleetx import _job
-from fleetx.applications.training import Events, print_step, targets_of, timed
+from fleetx.applications.training import Curves, Events, print_step, targets_of, timed
 from paddle import static
 from paddle._native import native
 from paddle.distributed import fleet
 from paddle.distributed.fleet import api
 
 
-class CPUTrainer:
+class CPUTrainer(Curves):
     """fit() does all that a worker does: the startup program, init_worker, the passes, stop_worker. A server calls
     fleet.init_server and run_server instead. Without servers it trains alone.
 
@@ -27,12 +27,11 @@ class CPUTrainer:
 
     def __init__(self, calc_line: bool = True, log_dir: Union[str, os.PathLike, None] = None,
                  histogram_every: int = 0):
+        super().__init__(_job.worker()[0])
         self._events = Events(log_dir, _job.worker()[0], histogram_every)
         self.place = paddle.CPUPlace()
         self.exe = static.Executor(self.place)
         self.calc_line = calc_line
-        self.step = 0
-        self.history = {"train loss": [], "validation": {}}  # points (step, value)
         self._test = None  # (main program, the one for validation)
 
     def fit(self, model, dataloader: Iterable, epoch: int = 1, start_step: int = 10, val_dataloader: Optional[Iterable] = None,
@@ -114,7 +113,10 @@ class CPUTrainer:
 
 class CPUDatasetTrainer(CPUTrainer):
     """The same with a QueueDataset, an InMemoryDataset, or a loader, of which it takes loader.dataset(): the files in their
-    order, also with shuffle=True. (Orders of a data set are those of InMemoryDataset.) The loop over the batches is C++."""
+    order, also with shuffle=True. (Orders of a data set are those of InMemoryDataset.) The loop over the batches is C++, so curves
+    are by passes."""
+
+    _x = "pass"
 
     def fit(self, model, dataset, epoch: int = 1, print_period: int = 1000, val_dataloader: Optional[Iterable] = None,
             save_path: Union[str, os.PathLike, None] = None) -> None:
@@ -134,6 +136,7 @@ class CPUDatasetTrainer(CPUTrainer):
                                                 fetch_info=[model.loss.name], print_period=print_period)
                 print("epoch: %d finished, speed: %f %s/s" % (i, total / (time.time() - begin),
                                                               "samples" if self.calc_line else "words"), flush=True)
+                self.step += 1
                 self._end_pass(model, i, val_dataloader, save_path)
 
     def _total(self, dataset):

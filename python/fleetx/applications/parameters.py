@@ -40,14 +40,20 @@ class Parameters(Recommended):
         for name, value in values.items():
             wanted = list(self.main_prog.ir.shape(name))
             if list(value.shape) != wanted:
-                raise native.InvalidArgumentError(f"{source}: '{name}' has the shape {list(value.shape)}, the model {wanted}")
+                raise native.InvalidArgumentError(f"{source}: '{name}' has the shape {list(value.shape)}, the model {wanted}; "
+                                                  "make the model with the sizes of the file")
         for name, value in values.items():
             scope.var(name).get_tensor().set(value)
 
     def load_params(self, path: Union[str, os.PathLike]) -> None:
         """Reads what save_params wrote. Run startup_prog before; what the file lacks is an error."""
-        tensors, _ = native.load_tensors(os.fspath(path))
-        missing = [name for name in self._state() if name not in tensors]
+        self._load_state(path, self._state())
+
+    def _load_state(self, path, names):
+        path = os.fspath(path)
+        tensors, about = native.load_tensors(path)
+        missing = [name for name in names if name not in tensors]
         if missing:
-            raise native.InvalidArgumentError(f"{path}: has no '{missing[0]}'")
-        self._set_state({name: tensors[name] for name in self._state()}, os.fspath(path))
+            raise native.InvalidArgumentError(f"{path}: has no '{missing[0]}'; it is of a {about.get('model', 'model')} of another size "
+                                              "or kind")
+        self._set_state({name: tensors[name] for name in names}, path)

@@ -8,24 +8,23 @@ from fleetx import _job
 from fleetx.applications.cpu_trainer import CPUDatasetTrainer, CPUTrainer  # noqa: F401
 from fleetx.applications.model import Model
 from fleetx.applications.recommend import has_update
-from fleetx.applications.training import Events, print_step, targets_of, timed
+from fleetx.applications.training import Curves, Events, print_step, targets_of, timed
 from paddle import static
 from paddle._native import native
 
 
-class MultiGPUTrainer:
+class MultiGPUTrainer(Curves):
     """One worker of a job; `fleetrun` starts several. The constructor runs the default startup program. With `log_dir`,
     worker 0 writes train/loss, train/steps_per_second and val/<target> for TensorBoard there, and every `histogram_every` steps
     of fit() histograms of all parameters."""
 
     def __init__(self, log_dir: Union[str, os.PathLike, None] = None, histogram_every: int = 0):
+        super().__init__(_job.rank())
         self._events = Events(log_dir, _job.rank(), histogram_every)
         selected = native.env("FLAGS_selected_gpus") or "0"
         self.place = paddle.CUDAPlace(int(selected.split(",")[0]))
         self.exe = static.Executor(self.place)
         self.exe.run(static.default_startup_program())
-        self.step = 0  # updates so far
-        self.history = {"train loss": [], "validation": {}}  # points (step, value)
         self._tests = {}
 
     def fit(self, model: Model, dataloader: Iterable, epoch: int = 1, use_dali: bool = False,
@@ -114,21 +113,3 @@ class MultiGPUTrainer:
         fetch = [model.target[name] for name in target_list or model.target]
         return self._steps_per_second(lambda data: self.exe.run(program, feed=data, fetch_list=fetch), dataloader,
                                       max(1, start_step), steps)
-
-    # ---- curves ----
-    def plot(self, path: Union[str, os.PathLike]) -> None:
-        """Loss (of training: means of about a hundred stretches) and accuracies against the step, as a PNG."""
-        validation = self.history["validation"]
-        losses = {"train": _means(self.history["train loss"], 100), "validation": validation.get("loss", [])}
-        panels = [{"title": "Loss", "x": "step", "series": {k: v for k, v in losses.items() if v}}]
-        others = {name: points for name, points in validation.items() if name != "loss"}
-        if others:
-            panels.append({"title": "Validation", "x": "step", "series": others})
-        native.plot_curves(str(path), panels)
-
-
-def _means(points, count):
-    """About `count` points of (last step, mean value) of as many stretches."""
-    length = max(1, -(-len(points) // count))
-    stretches = (points[at:at + length] for at in range(0, len(points), length))
-    return [(stretch[-1][0], sum(value for _, value in stretch) / len(stretch)) for stretch in stretches]

@@ -1,7 +1,9 @@
 """What all trainers do."""
 import os
 import time
+from typing import Union
 
+from fleetx.utils.plot import plot_curves
 from paddle import static
 from paddle._native import native
 
@@ -21,6 +23,36 @@ def print_step(worker, step, start_step, loss, total, took):
     if step > start_step:
         print("worker_index: %d, step%d, train_loss: %f, total time cost = %f, step per second: %f, speed: %f" %
               (worker, step, loss, total, (step - start_step) / total, 1 / took), flush=True)
+
+
+class Curves:
+    """history -- points (step, value); a trainer that does not see the single steps counts passes (`_x`)"""
+
+    _x = "step"
+
+    def __init__(self, worker):
+        self._worker = worker
+        self.step = 0  # updates so far
+        self.history = {"train loss": [], "validation": {}}
+
+    def plot(self, path: Union[str, os.PathLike]) -> None:
+        """Loss (of training: means of about a hundred stretches) and what validation gave against the step, as a PNG. Worker 0
+        writes it, the others nothing."""
+        if self._worker != 0:
+            return
+        validation = self.history["validation"]
+        losses = {"train": _means(self.history["train loss"], 100), "validation": validation.get("loss", [])}
+        others = {name: points for name, points in validation.items() if name != "loss"}
+        panels = {"Loss": {k: v for k, v in losses.items() if v}, "Validation": others}
+        panels = {title: series for title, series in panels.items() if series}
+        plot_curves(path, panels, self._x, [title == "Loss" for title in panels])
+
+
+def _means(points, count):
+    """About `count` points of (last step, mean value) of as many stretches."""
+    length = max(1, -(-len(points) // count))
+    stretches = (points[at:at + length] for at in range(0, len(points), length))
+    return [(stretch[-1][0], sum(value for _, value in stretch) / len(stretch)) for stretch in stretches]
 
 
 class Events:

@@ -136,12 +136,16 @@ class Transformer(Parameters):
             if target is None:  # pieces are of words, and a tab is no space
                 files = [vocab + partial + ".lines"]
                 with open(source, "rb") as pairs, open(files[0], "wb") as lines:
-                    lines.write(pairs.read().replace(b"\t", b"\n"))
-            # Every merge makes one token at most; the characters themselves need room, too.
-            learn_bpe(files, codes + partial, vocab + partial, merges=self.vocab_size * 3 // 4 if merges is None else merges,
-                      bad_lines=bad_lines)
-            if target is None:
-                os.remove(files[0])
+                    lines.write(pairs.read().replace(b"\t", b" "))
+            try:
+                # Every merge makes one token at most; the characters themselves need room, too.
+                learn_bpe(files, codes + partial, vocab + partial,
+                          merges=self.vocab_size * 3 // 4 if merges is None else merges, bad_lines=bad_lines)
+            except native.CorruptFileError as error:  # the lines are those of the user's file
+                raise native.CorruptFileError(str(error).replace(files[0], source)) from None
+            finally:
+                if target is None:
+                    os.remove(files[0])
             os.replace(codes + partial, codes)
             os.replace(vocab + partial, vocab)
         return BPETokenizer(codes, vocab)
@@ -200,6 +204,8 @@ def _pair_of(folder, part):
     two = [os.path.join(folder, f"{part}.{side}") for side in ("src", "trg")]
     if os.path.exists(two[0]) and not os.path.exists(one):
         return two[0], two[1]
+    if not os.path.exists(one):
+        raise native.InvalidArgumentError(f"{folder}: has neither {part}.tsv (source, a tab, target) nor {part}.src and {part}.trg")
     return one, None
 
 

@@ -4,7 +4,7 @@ from fleetx.dataset.image_dataset import ImageLoader
 from fleetx.dataset.labelled_text import LabelledTextLoader
 from fleetx.dataset.local_messages import local_messages
 from fleetx.dataset.local_names import local_names
-from fleetx.dataset.local_programs import local_programs
+from fleetx.dataset.local_packages import local_packages
 from fleetx.dataset.local_text import local_text
 from fleetx.dataset.prepared_bert import PreparedBertLoader
 from fleetx.dataset.sample_loader import SampleLoader
@@ -12,7 +12,7 @@ from fleetx.dataset.text_dataset import BertLoader, TextLoader, TranslationLoade
 
 __all__ = ["ImageLoader", "SampleLoader", "BertLoader", "PreparedBertLoader", "TranslationLoader", "TextLoader", "generated_flowers",
            "generated_clicks", "generated_sentences", "local_text", "local_names", "local_messages",
-           "local_programs", "LabelledTextLoader"]
+           "local_packages", "LabelledTextLoader"]
 
 
 def generated_flowers(classes: int = 8, train: int = 1600, val: int = 400, size: int = 256, seed: int = 0) -> str:

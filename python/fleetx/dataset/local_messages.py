@@ -3,9 +3,9 @@ import gettext
 import glob
 import os
 import re
-import zlib
 from typing import Dict
 
+from fleetx.dataset.local_files import cache_folder, count_lines, write_pairs
 from paddle._native import native
 
 PATTERN = "/usr/share/locale/{language}/LC_MESSAGES/*.mo"
@@ -15,8 +15,7 @@ NAMES = "iso_"  # catalogues of names, which local_names() has
 def local_messages(language: str = "de", folder: str = "") -> str:
     """A folder with train.tsv and val.tsv: an English message, a tab, and what it is in `language` (default: German).
     Every 20th message, by checksum, is for validation. Made once; says what it is."""
-    cache = os.path.join(native.env("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "fleetx", f"messages_{language}")
-    folder = folder or cache
+    folder = folder or cache_folder(f"messages_{language}")
     train = os.path.join(folder, "train.tsv")
     if not os.path.exists(train):
         pairs = _pairs(language)
@@ -24,21 +23,13 @@ def local_messages(language: str = "de", folder: str = "") -> str:
             raise native.InvalidArgumentError(
                 f"found {len(pairs)} messages in '{language}' on this machine; install programs with translations, or give a "
                 "folder with train.tsv and val.tsv")
-        os.makedirs(folder, exist_ok=True)
-        for part in ("val", "train"):  # train.tsv last: it tells that all is there
-            partial = os.path.join(folder, f"{part}.{os.getpid()}")
-            with open(partial, "w", encoding="utf-8") as out:
-                for message, translated in sorted(pairs.items()):
-                    if (zlib.crc32(message.encode()) % 20 == 19) == (part == "val"):
-                        out.write(f"{message}\t{translated}\n")
-            os.replace(partial, os.path.join(folder, f"{part}.tsv"))
-    with open(train, encoding="utf-8") as lines:
-        print(f"messages: {sum(1 for _ in lines)} of this machine's programs for training, English to {language}, in {folder}",
-              flush=True)
+        write_pairs(folder, pairs)
+    print(f"messages: {count_lines(train)} of this machine's programs for training, English to {language}, in {folder}",
+          flush=True)
     return folder
 
 
-def messages_of(path: str) -> Dict[str, str]:
+def _messages_of(path: str) -> Dict[str, str]:
     """{message: translation} of a catalogue, as plain text on one line each."""
     with open(path, "rb") as file:
         try:
@@ -59,7 +50,7 @@ def _pairs(language) -> Dict[str, str]:
     pairs: Dict[str, str] = {}
     for path in sorted(glob.glob(PATTERN.format(language=language))):
         if not os.path.basename(path).startswith(NAMES):
-            for message, translated in messages_of(path).items():
+            for message, translated in _messages_of(path).items():
                 if message != translated:
                     pairs.setdefault(message, translated)
     return pairs

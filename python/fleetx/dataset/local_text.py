@@ -3,6 +3,7 @@ import glob
 import os
 import re
 
+from fleetx.dataset.local_files import cache_folder, write_parts
 from paddle._native import native
 
 PATTERNS = ["/usr/share/common-licenses/*", "/usr/share/doc/*/copyright", "/usr/share/doc/*/NEWS*", "/usr/share/doc/*/README*"]
@@ -12,23 +13,18 @@ MOST_BYTES = 8 << 20  # of train.txt
 def local_text(folder: str = "", most_bytes: int = MOST_BYTES) -> str:
     """A folder with train.txt and val.txt, a sentence a line and an empty line between documents; made once. Every 20th
     document is for validation. Says what it is."""
-    folder = folder or os.path.join(native.env("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "fleetx", "text")
+    folder = folder or cache_folder("text")
     train = os.path.join(folder, "train.txt")
     if not os.path.exists(train):
-        os.makedirs(folder, exist_ok=True)
-        parts, size = {"train": [], "val": []}, 0
+        parts, size, number = {"val.txt": [], "train.txt": []}, 0, 0
         for number, sentences in enumerate(_documents()):
-            parts["val" if number % 20 == 19 else "train"].append("\n".join(sentences) + "\n")
+            parts["val.txt" if number % 20 == 19 else "train.txt"] += [*sentences, ""]
             size += sum(map(len, sentences))
             if size > most_bytes:
                 break
         if number < 100:
             raise native.InvalidArgumentError(f"found only {number} texts on this machine; give a folder with train.txt")
-        for part in ("val", "train"):  # train.txt last: it tells that all is there
-            partial = os.path.join(folder, f"{part}.{os.getpid()}")
-            with open(partial, "w", encoding="utf-8") as out:
-                out.write("\n".join(parts[part]))
-            os.replace(partial, os.path.join(folder, f"{part}.txt"))
+        write_parts(folder, parts)
     print(f"text: notices and licences of this machine's packages, {os.path.getsize(train)} bytes, in {folder}", flush=True)
     return folder
 

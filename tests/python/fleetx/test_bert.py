@@ -29,7 +29,7 @@ def test_it_learns_hidden_words(folder):
     paddle.seed(1)
     model = tiny()
     loader = model.get_train_dataloader(folder, batch_size=8)
-    assert (folder / "vocab.txt").exists()
+    assert (folder / "vocab-60.txt").exists()
     paddle.optimizer.Adam(learning_rate=1e-3).minimize(model.loss, model.startup_prog)
     exe = static.Executor(paddle.CPUPlace())
     exe.run(model.startup_prog)
@@ -76,8 +76,21 @@ def test_bad_input_is_named(folder):
         tiny(hidden=30, heads=4)
     with pytest.raises(TypeError, match="seq_len"):
         X.applications.BertBase(seq_len=5)
-    with pytest.raises(native.InvalidArgumentError, match="vocab.txt"):
+    with pytest.raises(native.InvalidArgumentError, match="nothing: has no vocab.txt, and no train.txt to learn one from"):
         tiny().get_train_dataloader(folder / "nothing")
+
+
+def test_each_size_has_its_own_vocabulary(folder):
+    sizes = {size: tiny(vocab_size=size) for size in (40, 60)}
+    for model in sizes.values():
+        model.get_train_dataloader(folder)
+    assert len(sizes[40].tokenizer) <= 40 < len(sizes[60].tokenizer) <= 60
+    tiny().get_train_dataloader(folder, lowercase=False)
+    assert (folder / "vocab-60-cased.txt").exists()
+    (folder / "vocab.txt").write_text((folder / "vocab-40.txt").read_text())  # the user's own comes first
+    model = tiny()
+    model.get_train_dataloader(folder)
+    assert len(model.tokenizer) == len(sizes[40].tokenizer)
 
 
 def test_ragged_batches_give_the_same_and_are_hardly_padded(folder):

@@ -91,16 +91,9 @@ def test_bad_input_is_named(folder):
         X.applications.BertClassifier(["one"], **SIZES)
 
 
-def test_programs_of_this_machine(tmp_path, capsys):
-    try:
-        folder = X.dataset.local_programs(str(tmp_path / "programs"), programs=4, train=20, val=10)
-    except native.InvalidArgumentError as e:
-        assert "install programs with translations" in str(e)
-        pytest.skip("few translated programs are installed: no messages to look at")
-    assert "programs: 80 messages of 4 programs for training" in capsys.readouterr().out
-    labels = X.applications.BertClassifier.labels_of(folder)
-    texts = {part: {line.split("\t")[1] for line in (tmp_path / "programs" / f"{part}.tsv").read_text().splitlines()}
-             for part in ("train", "val")}
-    assert len(labels) == 4 and len(texts["val"]) == 40 and not texts["train"] & texts["val"]
-    others = set((tmp_path / "programs" / "train.txt").read_text().splitlines())
-    assert len(others) > 1000 and not others & texts["val"]
+def test_few_texts_of_each_label(folder):
+    def texts(**options):
+        loader = classifier(folder).get_train_dataloader(folder, tokens=256, per_label=5, **options)
+        return sorted(tuple(text) for text in loader._texts), numpy.bincount(loader.answers).tolist()
+    first, counts = texts()
+    assert counts == [5, 5, 5] and texts() == (first, counts) and texts(seed=1)[0] != first

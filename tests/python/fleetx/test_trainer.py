@@ -81,7 +81,7 @@ def test_curves(job, flowers, tmp_path):
 
 
 def test_means_of_stretches():
-    from fleetx.applications.trainer import _means
+    from fleetx.applications.training import _means
     assert _means([(1, 2.0), (2, 4.0), (3, 6.0)], 2) == [(2, 3.0), (3, 6.0)]
     assert _means([(1, 2.0), (2, 4.0)], 100) == [(1, 2.0), (2, 4.0)]
     assert _means([], 100) == []
