@@ -1,5 +1,7 @@
-"""Predictions of a step: against what is measured here, and against tables that others have published."""
+"""Predictions of a step against what is measured here."""
+import dataclasses
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -14,7 +16,9 @@ from suite import Case
 
 RATE = "1gbit"
 TCP = 0.956  # of a link's rate, with packets of 1,500 bytes
-MERGED = 4  # batches between two updates of gradient_merge, and steps that are measured
+LINK = "link"  # the job of two hosts with a worker each
+MERGED = 2  # batches between two updates of gradient_merge
+STEPS = 2 * MERGED  # that are measured
 PARTS = {
     "recompute": "recompute: true",
     "amp": "amp: true",
@@ -25,70 +29,144 @@ PARTS = {
 }
 COMBINATIONS = [(), *((name,) for name in PARTS), ("amp", "recompute"), ("amp", "fp16_allreduce"),
                 ("recompute", "gradient_merge"), ("recompute", "fp16_allreduce"), ("amp", "gradient_merge")]
-MODELS = {"resnet50": 8, "bert-base": 4, "vgg16": 4, "wide-deep": 512}
+MODELS = {"resnet50": 4, "bert-base": 4, "vgg16": 4, "wide-deep": 512}
+QUICK = {"mlp": 64}
+JOBS = ["1", "2", "4", LINK]
 
 
 def measure_predictions(bench, runner, options):
-    """One figure per model, combination and job; then the median and the worst of all."""
-    models = {"mlp": 64} if options.quick else MODELS
-    combinations = COMBINATIONS[:2] if options.quick else COMBINATIONS
-    errors, memory = [], []
+    """Two figures per model, combination and job: seconds and MiB; then the median and the worst of all."""
+    models = QUICK if options.quick else MODELS
+    models = {model: {**MODELS, **QUICK}[model] for model in options.models or models}
+    combinations = [parts for parts in COMBINATIONS if name_of(parts) in options.combinations] if options.combinations else \
+        COMBINATIONS[:2] if options.quick else COMBINATIONS
+    jobs = options.jobs or (["1", "2", LINK] if options.quick else JOBS)
+    earlier = measured_before(options.measured) if options.measured else None
+    figures = []
     with tempfile.TemporaryDirectory() as folder:
-        machine = pathlib.Path(folder, "machine.yaml")
-        calibration = ["--models", "mlp:64", "--seconds", 5] if options.quick else []
-        runner.together([{"command": [runner.tool, "calibrate", *calibration, machine]}])
-        for model, batch in models.items():
-            for parts in combinations:
-                text = strategy(folder, parts)
-                for workers in (1, 2) if options.quick else (1, 2, 4):
-                    figure = Figure(step_case(bench, model, batch, workers, parts), "measured")
-                    try:
-                        measured = train(runner, model, batch, workers, text)
-                        predicted = plan(runner.tool, model, batch, workers, machine, workers, ["--strategy", text])
-                    except Failed as failure:
-                        figure.note(str(failure))
-                        yield [figure]
-                        continue
-                    yield [compare(figure, predicted["step_s"], measured["mean_s"], measured["others"], errors)]
-                    memory.append(abs(predicted["peak_mib"] / measured["peak_mib"] - 1))
-        yield from over_a_link(bench, runner, options, models, combinations, folder, machine, errors)
-    if errors:
-        yield [summary(bench, "median error of time", statistics.median(errors), 10),
-               summary(bench, "worst error of time", max(errors), 25)]
-    if memory:
-        yield [summary(bench, "worst error of memory", 100 * max(memory), 5)]
+        machine = options.machine or calibrated(runner, folder, options.quick)
+        slow = pathlib.Path(folder, "link.yaml")
+        slow.write_text(with_network(machine.read_text()))
+        for job in jobs:
+            place = slow if job == LINK else machine
+            with Job(bench, runner, options, job, earlier) as trainer:
+                for model, batch in models.items():
+                    for parts in combinations:
+                        case = step_case(bench, model, batch, job, parts)
+                        made = compared(runner, trainer, case, strategy(folder, parts), place)
+                        figures += made
+                        yield made
+    yield from summaries(bench, figures)
 
 
-def over_a_link(bench, runner, options, models, combinations, folder, machine, errors):
-    """The same by two hosts with a worker each."""
+def compared(runner, trainer, case, text, machine):
+    """What is predicted ('ours') and what is measured: seconds of a step, MiB of the first worker."""
+    time, memory = Figure(case, "measured"), Figure(memory_case(case), "measured")
     try:
-        with Hosts(2, options.congestion) as hosts:
-            hosts.limit(RATE)
-            net = Net(bench, runner, options, hosts)
-            slow = pathlib.Path(folder, "link.yaml")
-            slow.write_text(with_network(machine.read_text(), 0.125 * TCP, 100))
-            for model, batch in models.items():
-                for parts in combinations:
-                    text = strategy(folder, parts)
-                    case = step_case(bench, model, batch, 2, (*parts, f"at {RATE}"))
-                    figure = Figure(case, "measured")
-                    try:
-                        line, others = net.train("fleetx", case, model, ["--strategy", text])
-                        predicted = plan(runner.tool, model, batch, 2, slow, 1, ["--strategy", text])
-                    except Failed as failure:
-                        net.hosts.end_processes()
-                        figure.note(str(failure))
-                        yield [figure]
-                        continue
-                    yield [compare(figure, predicted["step_s"], line["total_s"] / case.steps, others, errors)]
-    except CannotMakeHosts as why:
-        print(f"{bench.name}: no link is measured: {why}", file=sys.stderr, flush=True)
-        yield [Figure(step_case(bench, "mlp", 64, 2, (f"at {RATE}",)), "", skipped=True, notes=[str(why)])]
+        measured = trainer.train(case, text)
+        predicted = plan(runner.tool, case.what, case.batch, case.workers, machine, 1 if case.job == LINK else case.workers,
+                         ["--strategy", text])
+    except (Failed, CannotMakeHosts) as failure:
+        for figure in (time, memory):
+            figure.skipped = isinstance(failure, CannotMakeHosts)
+            figure.note(str(failure))
+        return [time, memory]
+    for figure, field, found in [(time, "step_s", measured["step_s"]), (memory, "peak_mib", measured["peak_mib"])]:
+        figure.add_ours({figure.case.field: predicted[field]})
+        figure.add_peer("", {figure.case.field: found})
+        figure.disturbed = measured["others"] > 0.1
+    print(f"{case}: {predicted['step_s']:.3g} s predicted, {measured['step_s']:.3g} s measured, "
+          f"{100 * (predicted['step_s'] / measured['step_s'] - 1):+.0f} %; memory "
+          f"{100 * (predicted['peak_mib'] / measured['peak_mib'] - 1):+.1f} %", file=sys.stderr, flush=True)
+    return [time, memory]
 
 
-def step_case(bench, model, batch, workers, parts):
-    name = " + ".join([model, *parts])
-    return Case(bench.name, "s", {"measured": None}, name, batch, workers=workers, threads=1, warmup=2, steps=2 * MERGED)
+class Job:
+    """Trains by a number of workers here, or by two hosts; or looks up what has been measured."""
+
+    def __init__(self, bench, runner, options, job, earlier=None):
+        self.bench, self.runner, self.options, self.job, self.earlier = bench, runner, options, job, earlier
+        self.hosts, self.why = None, None
+
+    def __enter__(self):
+        if self.job == LINK and self.earlier is None:
+            try:
+                self.hosts = Hosts(2, self.options.congestion).__enter__()
+                self.hosts.limit(RATE)
+            except CannotMakeHosts as why:
+                self.why = why
+        return self
+
+    def __exit__(self, *_):
+        if self.hosts:
+            self.hosts.__exit__()
+
+    def train(self, case, text):
+        """A line of `fleetx bench`, with the median of its steps. With gradient_merge every second one updates: of an even
+        number, the median lies between those that do and those that do not, and is their mean."""
+        if self.why:
+            raise self.why
+        if self.earlier is not None:
+            return self._before(case)
+        line = self._over_link(case, text) if self.hosts else self._here(case, text)
+        return {**line, "step_s": line["median_s"]}
+
+    def _before(self, case):
+        try:
+            return {"step_s": self.earlier[case.model, case.workers, case.batch, "s"],
+                    "peak_mib": self.earlier[case.model, case.workers, case.batch, "MiB"], "others": 0}
+        except KeyError:
+            raise Failed("it has not been measured before") from None
+
+    def _here(self, case, text):
+        command = [self.runner.tool, "bench", case.what, "--batch", case.batch, "--warmup", case.warmup, "--steps", case.steps,
+                   "--json", "--strategy", text]
+        if case.workers > 1:
+            command = [self.runner.tool.with_name("fleetrun"), f"--nproc_per_node={case.workers}", "--log_dir",
+                       text.parent / "log", *command]
+        return self.runner.figures(command, self.runner.cores(None), None)
+
+    def _over_link(self, case, text):
+        try:
+            line, others = Net(self.bench, self.runner, self.options, self.hosts).train(
+                "fleetx", case, case.what, ["--strategy", text])
+        except Failed:
+            self.hosts.end_processes()
+            raise
+        return {**line, "others": others}
+
+
+def measured_before(file):
+    """Of lines that this bench has printed: the measured figures."""
+    lines = [json.loads(line) for line in file.read_text().splitlines() if line.startswith("{")]
+    return {(line["model"], line["workers"], line["batch"], line["unit"]): line["peer"] for line in lines if line["peer"]}
+
+
+def calibrated(runner, folder, quick):
+    machine = pathlib.Path(folder, "machine.yaml")
+    flags = ["--models", "mlp:64", "--seconds", 5] if quick else []
+    runner.together([{"command": [runner.tool, "calibrate", *flags, machine]}])
+    return machine
+
+
+def name_of(parts):
+    return "+".join(parts) or "plain"
+
+
+@dataclasses.dataclass(frozen=True)
+class StepCase(Case):
+    what: str = ""  # the network
+    job: str = ""  # one of JOBS
+
+
+def step_case(bench, model, batch, job, parts):
+    name = " + ".join([model, *parts, *[f"at {RATE}"] * (job == LINK)])
+    return StepCase(bench.name, "s", {"measured": None}, name, batch, workers=2 if job == LINK else int(job),
+                    threads=None if job == "1" else 1, warmup=2, steps=STEPS, what=model, job=job)
+
+
+def memory_case(case):
+    return Case(case.bench, "MiB", {"measured": None}, case.model, case.batch, workers=case.workers, threads=case.threads)
 
 
 def strategy(folder, parts):
@@ -97,27 +175,20 @@ def strategy(folder, parts):
     return file
 
 
-def train(runner, model, batch, workers, text):
-    """A line of `fleetx bench`, with the mean of its steps: some strategies do not do the same in each."""
-    steps = 2 * MERGED
-    command = [runner.tool, "bench", model, "--batch", batch, "--steps", steps, "--json", "--strategy", text]
-    if workers > 1:
-        command = [runner.tool.parent / "fleetrun", f"--nproc_per_node={workers}", "--log_dir", text.parent / "log", *command]
-    line = runner.figures(command, runner.cores(None), None)
-    return {**line, "mean_s": line["total_s"] / steps}
-
-
 def plan(tool, model, batch, workers, machine, ranks_per_host, flags):
     command = [tool, "plan", model, "--batch", batch, "--mesh", f"dp={workers}", "--machines", machine,
                "--ranks-per-host", ranks_per_host, "--json", *flags]
+    # A plan is made for the threads that a worker of the job has.
+    cores = len(os.sched_getaffinity(0))
+    command += ["--threads", max(1, cores // workers)]
     run = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=300)
     if run.returncode:
         raise Failed(run.stderr.strip().splitlines()[-1])
     return json.loads(run.stdout)
 
 
-def with_network(description, gigabytes, microseconds):
-    """The description of a host with half of the cores, and another network."""
+def with_network(description, gigabytes=0.125 * TCP, microseconds=100):
+    """The description of a host with half of the cores, and another network: that between the two hosts."""
     lines = [line for line in description.splitlines() if not line.startswith("  network:")]
     cores = next(i for i, line in enumerate(lines) if line.startswith("cores:"))
     lines.insert(cores + 1, f"cores_per_rank: {max(1, int(lines[cores].split()[1]) // 2)}")
@@ -126,71 +197,21 @@ def with_network(description, gigabytes, microseconds):
     return "\n".join(lines) + "\n"
 
 
-def compare(figure, predicted, measured, others, errors):
-    """Ours is what was predicted."""
-    figure.add_ours({figure.case.field: predicted})
-    figure.add_peer("", {figure.case.field: measured})
-    figure.disturbed = others > 0.1
-    errors.append(100 * abs(predicted / measured - 1))
-    return figure
+def errors_of(figures, unit):
+    """In percent."""
+    return [100 * abs(f.ratio - 1) for f in figures if f.case.unit == unit and f.ratio]
+
+
+def summaries(bench, figures):
+    time, memory = errors_of(figures, "s"), errors_of(figures, "MiB")
+    if time:
+        yield [summary(bench, "median error of time", statistics.median(time), 10),
+               summary(bench, "worst error of time", max(time), 25)]
+    if memory:
+        yield [summary(bench, "worst error of memory", max(memory), 5)]
 
 
 def summary(bench, what, error, limit):
     figure = Figure(Case(bench.name, "%", {}, what, lower_is_better=True, limit=limit), "")
     figure.add_ours({figure.case.field: max(error, 1e-3)})
     return figure
-
-
-# ---- published tables ----
-
-# Eight V100 with NVLink in a host, 100 Gbit/s InfiniBand between hosts: one set of figures for all rows. Rates of
-# computation follow from the figure of one GPU. Reached: NVLink about a third of its 150 GB/s in a ring, the network
-# 7.2 of 12.5 GB/s in a ring over all GPUs; each tensor costs a launch and a copy; a GPU whose neighbours compute, too,
-# has CROWDED of its speed. These five (rates reached, cost of a tensor, CROWDED) no data sheet has: they were fitted to
-# the tables themselves, once for all rows.
-CROWDED = 0.965
-V100 = """name: 8 x V100, 100 Gbit/s
-cores: 8
-cores_per_rank: 1
-ranks: 8
-memory_GiB: 256
-compute: {{f32_GFLOPS: {gflops}, half_GFLOPS: {gflops}, memory_GBps: {gigabytes}, overlap: 1}}
-links:
-  host: {{GBps: 50, latency_us: 20, tensor_us: 60, shared: false}}
-  network: {{GBps: 7.2, latency_us: 30, tensor_us: 60, ring: true}}
-"""
-BASE = (100_000.0, 6_000.0)  # of a host, before it is fitted to one GPU
-
-# Images per second of 1, 8, 16 and 32 GPUs, by batch of a GPU.
-PUBLISHED = {
-    ("resnet50", "f32"): {32: (335.43, 2488.49, 4629.71, 9093.41), 64: (353.38, 2643.75, 5325.44, 10536.83),
-                          128: (368.11, 2797.31, 5635.98, 11261.72)},
-    ("resnet50", "amp"): {32: (740.01, 4467.82, 8628.19, 16970.01), 64: (919.95, 6148.98, 12071.29, 23682.78),
-                          128: (1018.3, 7324.31, 14342.03, 28397.43), 256: (1096.5, 8166.11, 16189.79, 32366.39)},
-    ("vgg16", "f32"): {32: (252.68, 1888.20, 2873.18, 5548.48), 64: (261.33, 1980.04, 3900.12, 7617.47),
-                       128: (266.24, 2027.06, 4028.78, 7848.70)},
-    ("vgg16", "amp"): {32: (407.69, 3332.17, 5136.50, 9544.81), 64: (468.51, 3708.32, 7112.45, 14013.01),
-                       128: (512.02, 3892.58, 7618.34, 15219.57), 256: (439.47, 3409.96, 6779.20, 13443.23)},
-}
-
-
-def measure_published(bench, runner, options):
-    """A figure per row and number of GPUs: images/s predicted and published; then the worst error."""
-    errors = []
-    with tempfile.TemporaryDirectory() as folder:
-        for (model, kind), rows in PUBLISHED.items():
-            # Gradients of amp travel in 16 bits there.
-            parts = () if kind == "f32" else ("amp", "fp16_allreduce")
-            text = strategy(folder, parts)
-            for batch, (one, *many) in list(rows.items())[:1] if options.quick else rows.items():
-                machine = pathlib.Path(folder, "v100.yaml")
-                machine.write_text(V100.format(gflops=BASE[0], gigabytes=BASE[1]))
-                alone = plan(runner.tool, model, batch, 1, machine, 1, ["--strategy", text])["step_s"]
-                faster = CROWDED * alone / (batch / one)
-                machine.write_text(V100.format(gflops=BASE[0] * faster, gigabytes=BASE[1] * faster))
-                for workers, published in zip((8, 16, 32), many):
-                    case = Case(bench.name, "images/s", {"published": None}, f"{model} {kind}", batch, workers=workers)
-                    figure = Figure(case, "published")
-                    step = plan(runner.tool, model, batch, workers, machine, 8, ["--strategy", text])["step_s"]
-                    yield [compare(figure, batch * workers / step, published, 0, errors)]
-    yield [summary(bench, "worst error", max(errors), 10)]

@@ -2,6 +2,7 @@
 import functools
 import sys
 
+from auto import measure_auto
 from busy import measure_busy
 from contest import Comparison, failed, in_turn
 from does_not_fit import measure_does_not_fit
@@ -11,7 +12,8 @@ from movielens import measure_auc
 from net import measure_net
 from own_programs import measure_selection, measure_tables
 from pipeline import measure_pipeline
-from predict import measure_predictions, measure_published
+from predict import measure_predictions
+from predict_tables import measure_published
 from ragged import measure_ragged
 from report import Figure
 from runner import Failed
@@ -29,7 +31,7 @@ LISTED = {"amp": measure_amp, "recompute": measure_recompute, "strategies": meas
           "dgc-selection": measure_selection, "ps": measure_ps, "ps-table": measure_tables, "ps-auc": measure_auc,
           "ps-many": measure_many, "tokenizer": measure_tokenizer, "ragged": measure_ragged,
           "transformer-bleu": measure_translation,
-          "predict": measure_predictions, "predict-tables": measure_published}
+          "auto": measure_auto, "predict": measure_predictions, "predict-tables": measure_published}
 
 
 def measure(bench, runner, options):

@@ -307,6 +307,9 @@ BENCHES = {b.name: b for b in [
     Listed("predict", "predicted time and memory of a step of four models with 12 combinations of strategies, 1, 2 and 4 workers "
            "and two hosts with a link of 1 Gbit/s (as root), against what is measured",
            ": median error <= 10 %, worst <= 25 %, memory <= 5 %", rounds=1),
+    Listed("auto", "a step of what strategy.auto chooses in 4 settings (two workers here; over a link of 1 Gbit/s, as root; with "
+           "little memory; 256 workers, predicted), against all combinations of recompute, amp, fp16_allreduce and sharding",
+           ": of the best <= 1.05", rounds=1),
     Listed("predict-tables", "predicted images/s of ResNet-50 and VGG16 on 8, 16 and 32 V100 from the figure of one, against the "
            "published tables", ": within 10 %", rounds=1),
 ]}

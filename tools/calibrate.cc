@@ -1,9 +1,12 @@
 // fleetx calibrate: measures this machine and writes the description that predictions are made
 // from.
 #include <algorithm>
+#include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <iostream>
 #include <thread>
 
@@ -26,12 +29,21 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Ranks that are measured at once, for the memory that each needs.
+constexpr int kMostRanks = 8;
+// A median of fewer is left to chance; more than enough tell no more.
+constexpr int kLeastSteps = 3, kEnoughSteps = 5;
+constexpr double kEnoughSeconds = 1.5;
+// A step of one core, of one of all cores: it has less to share the work with.
+constexpr double kSlower = 1.6;
+
 struct CalibrateCommand {
   std::string file = "machine.yaml";
-  std::vector<std::string> models = {"resnet50:4",      "bert-base:2", "vgg16:2",
-                                     "wide-deep:256",   "mlp:64",      "resnet50:4:bf16",
-                                     "bert-base:2:bf16"};
-  double seconds = 90;
+  // The large ones last: they have the time that the others leave.
+  std::vector<std::string> models = {"mlp:64",          "wide-deep:256", "resnet50:2",
+                                     "resnet50:2:bf16", "bert-short:2",  "bert-short:2:bf16",
+                                     "vgg16:2",         "vgg16:2:bf16"};
+  double seconds = 100;
 };
 
 // "resnet50:4:bf16"
@@ -59,40 +71,80 @@ Subject parse_subject(const std::string& text) {
   return s;
 }
 
-struct Watcher final : runtime::Plan::Observer {
-  explicit Watcher(predict::Samples& s) : samples(s) {}
-  void after(const runtime::Plan& plan, const runtime::Step& step, size_t, uint64_t start,
-             uint64_t end) override {
-    samples.add(plan.planned(), step, static_cast<double>(end - start) * 1e-9);
-  }
-  predict::Samples& samples;
-};
-
-// Steps until the time is over; the first, in which memory is touched, does not count.
-void measure_ops(const Subject& subject, double seconds, predict::Samples& samples) {
-  const auto start = Clock::now();
-  const Workload w = make_workload(subject.model, subject.batch, {.amp = subject.amp});
-  runtime::Scope scope;
-  runtime::Executor exe;
-  exe.run(w.startup, scope);
-  runtime::Plan& plan = exe.plan(w.main, scope, w.feeds, {w.loss});
-  exe.run(plan);
-  Watcher watcher(samples);
-  int steps = 0;
-  do {
-    plan.run(watcher);
-    ++steps;
-  } while (seconds_since(start) < seconds);
-  std::cerr << "  " << subject.model << (subject.amp.empty() ? "" : " " + subject.amp) << ", batch "
-            << w.batch << ": " << steps << " steps in " << decimal(seconds_since(start), 1)
-            << " s\n";
+// CPU time of this thread, in seconds.
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+// Where one thread does all the work, what other programs take of its core does not count.
+class Watcher final : public runtime::Plan::Observer {
+ public:
+  explicit Watcher(predict::Samples& samples) : samples_(samples) {}
+  void after(const runtime::Plan& plan, const runtime::Step& step, size_t, uint64_t start,
+             uint64_t end) override {
+    double seconds = static_cast<double>(end - start) * 1e-9;
+    if (num_threads() == 1) seconds = std::min(seconds, thread_seconds() - before_);
+    samples_.add(plan.planned(), step, seconds);
+    before_ = thread_seconds();
+  }
+
+ private:
+  predict::Samples& samples_;
+  double before_ = thread_seconds();  // when the step began, with all that is between two
+};
+
+// Ops of one network: by one rank with all cores, and by one rank for each core at once, which
+// share caches and the way to memory.
+class Trainer {
+ public:
+  explicit Trainer(const Subject& subject)
+      : name_(subject.model + (subject.amp.empty() ? "" : " " + subject.amp)),
+        work_(make_workload(subject.model, subject.batch, {.amp = subject.amp})) {}
+
+  void measure(double seconds, int ranks, predict::Samples& samples) {
+    const auto start = Clock::now();
+    std::barrier<> all_ready(ranks);
+    std::atomic<bool> over = false;
+    int steps = 0;
+    const auto train = [&](int rank) {
+      const ir::Program main = work_.main, startup = work_.startup;
+      runtime::Scope scope;
+      runtime::Executor exe;
+      exe.run(startup, scope);
+      runtime::Plan& plan = exe.plan(main, scope, work_.feeds, {work_.loss});
+      exe.run(plan);  // touches memory: does not count
+      all_ready.arrive_and_wait();
+      Watcher watcher(samples);
+      while (rank > 0 && !over) exe.run(plan);
+      const auto first = Clock::now();
+      while (rank == 0 && !over) {
+        plan.run(watcher);
+        ++steps;
+        const bool enough = steps >= kEnoughSteps && seconds_since(first) > kEnoughSeconds;
+        over = enough || (steps >= kLeastSteps && seconds_since(start) > seconds);
+      }
+    };
+    std::vector<std::thread> others;
+    for (int rank = 1; rank < ranks; ++rank) others.emplace_back(train, rank);
+    train(0);
+    for (std::thread& other : others) other.join();
+    std::cerr << "  " << name_ << ", batch " << work_.batch << ", " << num_threads()
+              << (num_threads() == 1 ? " core" : " cores") << ": " << steps << " steps in "
+              << decimal(seconds_since(start), 1) << " s\n";
+  }
+
+ private:
+  std::string name_;
+  Workload work_;
+};
+
 // The rates that the ops reach which have most to do: those of files written by hand.
-void set_rates(const predict::Samples& samples, predict::Machine& m) {
-  m.ops = samples.take();
+void set_rates(predict::Machine& m) {
   double f32_work = 0, f32_time = 0, half_work = 0, half_time = 0, least = 1;
   for (const predict::OpSample& s : m.ops) {
+    if (s.cores != predict::kAllCores) continue;
     least = std::min(least, s.seconds);
     if (s.flops < 1e7 || s.flops < 8 * s.bytes) continue;  // bound by memory, or small
     (s.dtype == f32 ? f32_work : half_work) += s.flops;
@@ -185,6 +237,35 @@ double measure_overlap(Ranks& ranks) {
   return std::clamp(1 - (beside - alone) / call, 0.05, 1.0);
 }
 
+// Ops of all networks, in the seconds that there are.
+std::vector<predict::OpSample> measure_ops(const std::vector<Subject>& subjects, double seconds) {
+  const auto start = Clock::now();
+  const int cores = num_threads();
+  predict::Samples by_all, by_one(1);
+  // Those of the second kind take longer in the same proportion.
+  const auto kinds = static_cast<double>(cores > 1 ? 1 + kSlower : 1);
+  double left_parts = kinds * static_cast<double>(subjects.size());
+  for (const Subject& subject : subjects) {
+    const double left = seconds - seconds_since(start);
+    if (&subject != &subjects.front() && left <= 0) {
+      std::cerr << "  " << subject.model << " " << subject.amp
+                << ": left out, the time is over; is the machine busy? (--seconds)\n";
+      continue;
+    }
+    Trainer trainer(subject);
+    trainer.measure(left / left_parts, 1, by_all);
+    if (cores > 1) {
+      set_num_threads(1);
+      trainer.measure(left / left_parts * kSlower, std::min(cores, kMostRanks), by_one);
+      set_num_threads(cores);
+    }
+    left_parts -= kinds;
+  }
+  std::vector<predict::OpSample> ops = by_all.take();
+  for (predict::OpSample& sample : by_one.take()) ops.push_back(std::move(sample));
+  return ops;
+}
+
 void calibrate(const CalibrateCommand& c) {
   const auto start = Clock::now();
   std::vector<Subject> subjects;
@@ -200,17 +281,8 @@ void calibrate(const CalibrateCommand& c) {
   measure_calls(ranks, m.host);
   m.overlap = measure_overlap(ranks);
   std::cerr << "ops\n";
-  predict::Samples samples;
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    const double left = c.seconds - seconds_since(start);
-    if (i > 0 && left <= 0) {
-      std::cerr << "  " << subjects[i].model << " " << subjects[i].amp
-                << ": left out, the time is over; is the machine busy? (--seconds)\n";
-      continue;
-    }
-    measure_ops(subjects[i], left / static_cast<double>(subjects.size() - i), samples);
-  }
-  set_rates(samples, m);
+  m.ops = measure_ops(subjects, c.seconds - seconds_since(start));
+  set_rates(m);
   write_file(c.file,
              "# Written by `fleetx calibrate`. The network is a guess: put in what yours has.\n" +
                  m.to_text());

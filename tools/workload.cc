@@ -126,6 +126,8 @@ Trained bert(Feeder& f, const models::BertOptions& o) {
 
 Trained bert_base(Feeder& f) { return bert(f, {}); }
 
+Trained bert_short(Feeder& f) { return bert(f, {.layers = 2}); }
+
 Trained bert_large(Feeder& f) {
   return bert(f, {.hidden = 1024, .layers = 24, .heads = 16, .intermediate = 4096});
 }
@@ -180,6 +182,10 @@ const std::vector<Entry>& entries() {
       {{"bert-base", "BERT-base, sequences of 128, both heads; adam", 8},
        "tokens",
        bert_base,
+       [] { return share(optim::Adam({.lr = 1e-4})); }},
+      {{"bert-short", "two layers of BERT-base: each of its ops, for calibrations; adam", 8},
+       "tokens",
+       bert_short,
        [] { return share(optim::Adam({.lr = 1e-4})); }},
       {{"bert-large", "BERT-large, sequences of 128, both heads; adam", 4},
        "tokens",

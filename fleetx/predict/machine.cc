@@ -144,6 +144,8 @@ OpSample parse_op(Section s) {
   op.bytes = s.number("bytes", 0, 1e18, 0);
   s.check(op.flops > 0 || op.bytes > 0, s.node(), "op '", op.op, "' has neither flops nor bytes");
   op.seconds = s.number("us", 1e-6, 1e10) * kMicro;
+  op.kernel = s.text("kernel", "");
+  op.cores = s.whole("cores", kAllCores, 1 << 20, kAllCores);
   s.end();
   return op;
 }
@@ -241,10 +243,14 @@ std::string Machine::to_text() const {
         << ", checkpoint_s: " << failures.checkpoint_s << ", restart_s: " << failures.restart_s
         << "}\n";
   if (!ops.empty()) out << "ops:\n";
-  for (const OpSample& op : ops)
-    out << "  - {op: " << op.op << ", dtype: " << fleetx::name_of(op.dtype)
-        << ", flops: " << op.flops << ", bytes: " << op.bytes << ", us: " << op.seconds / kMicro
+  for (const OpSample& op : ops) {
+    out << "  - {op: " << op.op;
+    if (!op.kernel.empty()) out << ", kernel: \"" << op.kernel << "\"";
+    out << ", dtype: " << fleetx::name_of(op.dtype);
+    if (op.cores != kAllCores) out << ", cores: " << op.cores;
+    out << ", flops: " << op.flops << ", bytes: " << op.bytes << ", us: " << op.seconds / kMicro
         << "}\n";
+  }
   return out.str();
 }
 

@@ -47,11 +47,16 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
-// A measured op: how long this much work took, on all cores of a host.
+inline constexpr int kAllCores = 0;
+
+// A measured op: how long this much work took.
 struct OpSample {
   std::string op;
   DType dtype = DType::kF32;
   double flops = 0, bytes = 0, seconds = 0;
+  std::string kernel = {};  // the implementation; "": any
+  // That worked on it, while the host's other cores did the same for other ranks.
+  int cores = kAllCores;
   bool operator==(const OpSample&) const = default;
 };
 

@@ -3,37 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fleetx/predict/samples.h"
+#include "fleetx/predict/op_time.h"
 
 namespace fleetx::predict {
 namespace {
 
 using runtime::PlannedProgram;
 using runtime::Step;
-
-bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
-// A host's time for work that nobody has measured.
-double by_rates(const Machine& m, DType dtype, double flops, double bytes) {
-  return std::max(flops / (is_half(dtype) ? m.half_flops : m.f32_flops), bytes / m.memory_rate);
-}
-
-// The measured op of this kind whose shape is nearest: that of flops and bytes alike.
-const OpSample* nearest(const Machine& m, const std::string& op, DType dtype, double flops,
-                        double bytes) {
-  const OpSample* best = nullptr;
-  double least = 0;
-  for (const OpSample& s : m.ops) {
-    if (s.op != op || s.dtype != dtype || (s.flops > 0) != (flops > 0)) continue;
-    const double f = flops > 0 ? std::log(flops / s.flops) : 0;
-    const double b = s.bytes > 0 && bytes > 0 ? std::log(bytes / s.bytes) : 0;
-    const double distance = f * f + b * b;
-    if (best != nullptr && distance >= least) continue;
-    best = &s;
-    least = distance;
-  }
-  return best;
-}
 
 // Of all ranks of a host together, in a group of which `local` are on this host.
 struct Way {
@@ -129,7 +105,7 @@ class Tasks {
         return;
       }
       tasks.push_back(
-          {.name = step.label, .seconds = seconds_of(plan_, step, machine_, per_host_)});
+          {.name = step.label, .seconds = op_seconds(plan_, step, machine_, per_host_)});
       return;
     }
     const Link& link =
@@ -184,22 +160,6 @@ int ranks_per_host(const Setting& setting, const Mesh& mesh) {
   if (most == 0) most = setting.machine.ranks;
   if (most == 0) most = setting.machine.cores / std::max(1, setting.machine.cores_per_rank);
   return std::clamp(most, 1, mesh.world());
-}
-
-double seconds_of(const PlannedProgram& plan, const Step& step, const Machine& m,
-                  int ranks_per_host) {
-  const DType dtype = dtype_of(plan, step);
-  const double flops = step.cost.flops, bytes = step.cost.bytes;
-  // A rank has this part of a host. More ranks than cores share them.
-  const double whole = m.cores_per_rank > 0
-                           ? std::max<double>(m.cores / m.cores_per_rank, ranks_per_host)
-                           : ranks_per_host;
-  if (const OpSample* s = nearest(m, step.label, dtype, flops, bytes)) {
-    const double expected = by_rates(m, dtype, s->flops, s->bytes);
-    const double ratio = expected > 0 ? by_rates(m, dtype, flops, bytes) / expected : 1;
-    return m.op_s + std::max(0.0, s->seconds - m.op_s) * ratio * whole;
-  }
-  return m.op_s + by_rates(m, dtype, flops, bytes) * whole;
 }
 
 Prediction predict(const PlannedProgram& plan, const Setting& setting) {

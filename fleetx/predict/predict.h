@@ -31,10 +31,6 @@ struct Setting {
 };
 int ranks_per_host(const Setting& setting, const Mesh& mesh);
 
-// Of a step that computes, on the cores that a rank has.
-double seconds_of(const runtime::PlannedProgram& plan, const runtime::Step& step,
-                  const Machine& machine, int ranks_per_host);
-
 struct LinkUse {
   double host_bytes = 0;     // that a rank sends to others of its host in a step
   double network_bytes = 0;  // that its host sends to others

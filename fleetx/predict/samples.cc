@@ -23,8 +23,8 @@ void Samples::add(const runtime::PlannedProgram& plan, const runtime::Step& step
   const ir::Cost& cost = step.cost;
   if (cost.communication.kind != ir::CommKind::kNone || step.ticket != runtime::kNoTicket) return;
   if (cost.flops <= 0 && cost.bytes <= 0) return;
-  Class& c =
-      classes_[{step.label, dtype_of(plan, step), size_class(cost.flops), size_class(cost.bytes)}];
+  Class& c = classes_[{step.label, std::string(step.kernel->implementation()), dtype_of(plan, step),
+                       size_class(cost.flops), size_class(cost.bytes)}];
   c.flops += cost.flops;
   c.bytes += cost.bytes;
   c.seconds.push_back(seconds);
@@ -37,9 +37,15 @@ std::vector<OpSample> Samples::take() const {
     const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
     std::nth_element(seconds.begin(), middle, seconds.end());
     const auto n = static_cast<double>(seconds.size());
+    const auto& [op, kernel, dtype, flops, bytes] = key;
     // The file has a nanosecond for its least.
-    out.push_back(
-        {std::get<0>(key), std::get<1>(key), c.flops / n, c.bytes / n, std::max(*middle, 1e-9)});
+    out.push_back({.op = op,
+                   .dtype = dtype,
+                   .flops = c.flops / n,
+                   .bytes = c.bytes / n,
+                   .seconds = std::max(*middle, 1e-9),
+                   .kernel = kernel,
+                   .cores = cores_});
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// Measured ops, taken together by kind and class of shape: those whose arithmetic and whose traffic
-// in memory are alike within a factor of about 1.4 are one class.
+// Measured ops, taken together by kind, implementation and class of shape: those whose arithmetic
+// and whose traffic in memory are alike within a factor of about 1.4 are one class.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,8 @@ DType dtype_of(const runtime::PlannedProgram& plan, const runtime::Step& step);
 
 class Samples {
  public:
+  // Of steps that ran on so many cores of a host whose others were busy likewise.
+  explicit Samples(int cores = kAllCores) : cores_(cores) {}
   // A step that has run. Calls to other ranks are no ops of this kind and are left out.
   void add(const runtime::PlannedProgram& plan, const runtime::Step& step, double seconds);
   // One for each class, with the mean of its work and the median of its times.
@@ -28,7 +30,8 @@ class Samples {
     double flops = 0, bytes = 0;
     std::vector<double> seconds = {};
   };
-  std::map<std::tuple<std::string, DType, int, int>, Class> classes_;
+  int cores_;
+  std::map<std::tuple<std::string, std::string, DType, int, int>, Class> classes_;
 };
 
 }  // namespace fleetx::predict

@@ -51,10 +51,13 @@ TEST(Machine, ReadsWhatItWrites) {
                .shared = false,
                .rates = {{1024, 1e8}, {1048576, 1e9}}};
   m.ops = {{"conv2d", f32, 1e9, 2e6, 0.02}, {"cast", bf16, 0, 4096, 1e-5}};
+  m.ops.push_back({"fc", f32, 1e6, 1e3, 0.5, "own:strassen, converted to f32", 1});
   m.failures = {.mtbf_s = 3600, .checkpoint_s = 5, .restart_s = 60};
   const Machine again = Machine::parse(m.to_text(), "again");
   EXPECT_EQ(again.to_text(), m.to_text());
-  EXPECT_EQ(again.ops.size(), m.ops.size());
+  ASSERT_EQ(again.ops.size(), m.ops.size());
+  EXPECT_EQ(again.ops.back().kernel, m.ops.back().kernel);
+  EXPECT_EQ(again.ops.back().cores, 1);
   EXPECT_DOUBLE_EQ(again.network.rate(1e9), 1e9);
   EXPECT_FALSE(again.network.shared);
   EXPECT_TRUE(again.network.ring);

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fleetx/nn/nn.h"
+#include "fleetx/predict/op_time.h"
 #include "fleetx/predict/report.h"
 #include "fleetx/predict/samples.h"
 #include "fleetx/runtime/planner.h"
@@ -104,6 +107,49 @@ TEST(Predict, MeasuredOpsCountMoreThanRates) {
   Machine m = machine();
   m.ops = samples.take();
   EXPECT_NEAR(predict(plan, {.machine = m, .ranks_per_host = 1}).seconds, 0.125, 1e-9);
+}
+
+// What one core of a busy host takes is measured by itself: two ranks on four cores lie between.
+TEST(Predict, OpsOfOneCoreAreTakenForRanksOfOneCore) {
+  const runtime::PlannedProgram plan = plan_of(1);
+  Samples by_all, by_one(1);
+  for (const runtime::Step& step : plan.steps) {
+    by_all.add(plan, step, 0.125);
+    by_one.add(plan, step, 0.32);
+  }
+  Machine m = machine();
+  m.ops = by_all.take();
+  const auto seconds = [&](int ranks) {
+    double sum = 0;
+    for (const runtime::Step& step : plan.steps)
+      if (step.label == "fc") sum += op_seconds(plan, step, m, ranks);
+    return sum;
+  };
+  EXPECT_NEAR(seconds(4), 0.5, 1e-9);  // by the cores alone
+  for (const OpSample& s : by_one.take()) m.ops.push_back(s);
+  EXPECT_NEAR(seconds(1), 0.125, 1e-9);
+  EXPECT_NEAR(seconds(2), 0.2, 1e-9);
+  EXPECT_NEAR(seconds(4), 0.32, 1e-9);
+  EXPECT_NEAR(seconds(8), 0.64, 1e-9);  // two ranks take turns on a core
+  m.cores_per_rank = 1;
+  EXPECT_NEAR(seconds(1), 0.32, 1e-9);
+}
+
+TEST(Predict, TheSameImplementationTellsMoreThanTheSameShape) {
+  const runtime::PlannedProgram plan = plan_of(1);
+  const auto fc =
+      std::ranges::find(plan.steps, "fc", [](const runtime::Step& s) { return s.label; });
+  ASSERT_NE(fc, plan.steps.end());
+  const std::string kernel(fc->kernel->implementation());
+  ASSERT_FALSE(kernel.empty());
+  Machine m = machine();
+  const auto sample = [&](double part, double seconds, const std::string& by) {
+    return OpSample{"fc", f32, fc->cost.flops * part, fc->cost.bytes * part, seconds, by};
+  };
+  m.ops = {sample(1, 9, "another"), sample(0.5, 1, kernel)};
+  EXPECT_NEAR(op_seconds(plan, *fc, m, 1), 2, 1e-9);
+  m.ops = {sample(1, 9, "another")};
+  EXPECT_NEAR(op_seconds(plan, *fc, m, 1), 9, 1e-9);
 }
 
 TEST(Predict, ClassesTakeTheMedian) {

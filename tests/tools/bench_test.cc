@@ -116,7 +116,8 @@ TEST(Bench, StrategyComesFromAFile) {
 
 TEST(Bench, MistakesAreExplained) {
   expect_error(run_tool({"bench", "resnet5"}), 2,
-               "no model 'resnet5'; known: resnet50, vgg16, bert-base, bert-large, bert-0.7b, mlp");
+               "no model 'resnet5'; known: resnet50, vgg16, bert-base, bert-short, bert-large, "
+               "bert-0.7b, mlp");
   expect_error(run_tool({"bench", "mlp", "--steps", "0"}), 2, "--steps");
   expect_error(run_tool({"bench", "mlp", "--batch", "-1"}), 2, "--batch");
   expect_error(run_tool({"bench"}), 2, "MODEL is required");

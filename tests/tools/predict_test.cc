@@ -92,6 +92,7 @@ TEST_F(PredictTool, CalibrateWritesWhatPlanReads) {
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "classes of ops"));
   EXPECT_TRUE(contains(read(file), "op: fc"));
+  EXPECT_TRUE(contains(read(file), "kernel: "));
   const ToolResult plan = run_tool({"plan", "tiny-mlp", "--mesh", "dp=2", "--machines", file});
   EXPECT_EQ(plan.code, 0) << plan.err;
 }
