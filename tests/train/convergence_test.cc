@@ -41,7 +41,7 @@ TEST(Convergence, LeNetOnFashionMnist) {
   if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist"))
     GTEST_SKIP() << "the Debian package dataset-fashion-mnist is not installed";
   const Stopwatch watch;
-  constexpr int64_t kEpochs = 5;
+  constexpr int64_t kEpochs = 4;
   data::Loader train(std::make_shared<data::FashionMnist>(),
                      {.batch = 64, .shuffle = true, .drop_last = true});
   data::Loader test(
@@ -107,7 +107,7 @@ class Flowers : public ::testing::Test {
 TEST_F(Flowers, ALinearModelDoesNotSolveThem) {
   // Guessing gives 1/6. A low rate, so that it is not the optimizer that fails.
   const auto linear = [](const ir::Var& image) { return nn::fc(image, {.size = kKinds}); };
-  EXPECT_LT(train(linear, 1e-4, 8), 0.35);
+  EXPECT_LT(train(linear, 1e-4, 4), 0.35);
 }
 
 TEST_F(Flowers, ASmallResNetLearnsThem) {
@@ -115,7 +115,7 @@ TEST_F(Flowers, ASmallResNetLearnsThem) {
   const auto resnet = [](const ir::Var& image) {
     return models::resnet(image, {.depth = 18, .classes = kKinds, .width = 16}).logits;
   };
-  EXPECT_GT(train(resnet, 0.05, 20), 0.75);
+  EXPECT_GT(train(resnet, 0.05, 12), 0.75);
   std::cout << watch.wall() << " s, " << watch.two_cores() << " s on two free cores\n";
   EXPECT_LT(watch.two_cores(), 180);
 }
