@@ -143,7 +143,7 @@ __getattr__ = _refuse.getter(__name__, {
     "complex": "nothing", "real": "nothing", "imag": "nothing", "conj": "nothing",
     "int8": "int32", "int16": "int32", "complex64": "float32", "complex128": "float64",
     "get_cuda_rng_state": "paddle.seed", "set_cuda_rng_state": "paddle.seed", "CUDAGraph": "nothing",
-}, lazy={"fluid": "paddle.fluid", "dataset": "paddle.dataset", "distributed": "paddle.distributed",
+}, lazy={"fluid": "paddle.fluid", "fleet": "paddle.distributed.fleet", "dataset": "paddle.dataset", "distributed": "paddle.distributed",
          "common_ops_import": "paddle.common_ops_import", "device": "paddle.device", "compat": "paddle.compat",
          "framework": "paddle.framework", "inference": "paddle.inference", "profiler": "paddle.profiler", "incubate": "paddle.incubate",
          "version": "paddle.version"})

@@ -54,6 +54,7 @@ from paddle._places import CUDAPinnedPlace as CUDAPinnedPlace
 from paddle._places import CUDAPlace as CUDAPlace
 from paddle._places import XPUPlace as XPUPlace
 from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda
+from paddle.distributed import fleet as fleet
 from paddle.files import load as load
 from paddle.files import save as save
 from paddle.tensor.creation import arange as arange

@@ -118,15 +118,15 @@ class Block:
     def _clone_variable(self, var, force_persistable=True):
         """A variable of this program like `var`, which is one of another program: of its name, shape and type. A
         parameter, or what lives from step to step, becomes what lives from step to step; so does, with
-        force_persistable, what is computed."""
+        force_persistable, what is computed, where its shape is known."""
         if self.program.ir.has(var.name):
             return self.program._variable(var.name)
         if var.is_data:
             from paddle import static
             with _graph.program_guard(self.program, self.program._startup):
                 return static.data(var.name, var.shape, var.dtype, var.lod_level)
-        return self.create_var(var.name, var.shape, var.dtype, persistable=force_persistable or var.persistable,
-                               stop_gradient=True)
+        lives = (force_persistable or var.persistable) and min(var.shape, default=0) >= 0
+        return self.create_var(var.name, var.shape, var.dtype, persistable=lives, stop_gradient=True)
 
     def append_op(self, type=None, inputs=None, outputs=None, attrs=None, stop_gradient=False):
         """Adds an op by the original's name, slots and attributes (paddle._original_ops lists them). Its outputs are

@@ -339,8 +339,8 @@ def _in_declared_shape(program, feed):
     """Feeds of fluid.layers.data may have another rank, as [n] for [-1, 1]: they take the declared shape where their
     elements fill it in one way only."""
     out = dict(feed)
-    for name in program.loose_inputs & feed.keys():
-        value, declared = feed[name], program.ir.shape(name)
+    for name in program.loose_inputs.keys() & feed.keys():
+        value, declared = feed[name], program.loose_inputs[name]
         rank = numpy.ndim(value)
         if rank == len(declared) or not rank or any(d < 0 for d in declared[1:]) or isinstance(value, LoDTensor):
             continue
@@ -467,12 +467,15 @@ class Executor:
                            fetch_info=None, print_period=100, fetch_handler=None):
         """Runs a program once per batch of a data set, in C++; prints fetch_list every print_period batches. Gives nothing
         back. `thread`: the cores work together on every batch, whatever it says; `debug` changes nothing. Learning rates
-        of schedules are looked at when it begins, prints or calls the handler."""
-        if dataset is None or not hasattr(dataset, "_open"):
-            raise TypeError("train_from_dataset needs a dataset: paddle.distributed.QueueDataset or InMemoryDataset")
+        of schedules are looked at when it begins, prints or calls the handler. Without a data set: once per batch of the
+        program's loader (iterable=False), which was started."""
+        program = _program_of(program)
+        from_loader = dataset is None and bool(program.loaders)
+        if not from_loader and not hasattr(dataset, "_open"):
+            raise TypeError("train_from_dataset needs a dataset: paddle.distributed.QueueDataset or InMemoryDataset, or a "
+                            "DataLoader of the program that was made with iterable=False")
         if self._exe is None:
             raise native.InvalidArgumentError("this executor was closed")
-        program = _program_of(program)
         scope = _scope if scope is None else scope
         fetch_list = _graph.as_list(fetch_list)
         labels = list(fetch_info) if fetch_info else _fetch_names(fetch_list)
@@ -489,6 +492,8 @@ class Executor:
             self._set_learning_rates(program, scope)
             return fetch_handler._next
 
+        if from_loader:
+            return self._train_from_loader(program, scope, fetch_list, print_period, show, fetch_handler)
         if program.family:
             raise native.UnsupportedError("train_from_dataset: a program with a loop over an unknown number of steps is run "
                                           "batch by batch: Executor.run")
@@ -505,6 +510,20 @@ class Executor:
             dataset._ended(batches)
         finally:
             batches.close()
+
+    def _train_from_loader(self, program, scope, fetch_list, print_period, show, fetch_handler):
+        number = 0
+        while True:
+            number += 1
+            shown = fetch_list if number % print_period == 0 else []
+            try:
+                values = self.run(program, fetch_list=shown, scope=scope)
+            except EOFException:
+                return
+            if shown:
+                show(number, [numpy.asarray(v) for v in values])
+            if fetch_handler is not None:
+                fetch_handler._offer(scope)
 
     infer_from_dataset = train_from_dataset
 

@@ -40,7 +40,7 @@ class Variable:
 
     @property
     def shape(self):
-        return self._program.ir.shape(self.name)
+        return self._program.loose_inputs.get(self.name) or self._program.ir.shape(self.name)
 
     @property
     def dtype(self):
@@ -228,7 +228,7 @@ class Program:
         self.gradient_names = {}  # w@GRAD -> the variable with the gradient that the update of w reads
         self.trained_by = None  # what minimize() was told, and the programs before: for fluid.DistributeTranspiler
         self.gradient_clip = None  # of fluid.clip.set_gradient_clip
-        self.loose_inputs = set()  # of fluid.layers.data: their feeds take the declared shape
+        self.loose_inputs = {}  # of fluid.layers.data and py_reader -> shapes as declared (paddle._loose)
         self._data_names = (None, set())  # of a version
         self._with_fed = {}  # version and names of computed variables that are fed -> program
         self.fp16_variables = set()  # written by ops inside paddle.static.amp.fp16_guard()
@@ -374,7 +374,7 @@ class Program:
             if old.name == name and other.ir.has(name):
                 other._take_notes(old)
         other.feed_names, other.fetch_names = self.feed_names, self.fetch_names
-        other.loose_inputs, other.gradient_clip = set(self.loose_inputs), self.gradient_clip
+        other.loose_inputs, other.gradient_clip = dict(self.loose_inputs), self.gradient_clip
         other.loaders, other.has_sequences = list(self.loaders), self.has_sequences  # both read from them
         return other
 

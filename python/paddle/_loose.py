@@ -33,7 +33,7 @@ def loosen(program):
 def follow(program, feed):
     """A program without a backward part takes feeds of other lengths where its ops do."""
     changed = {}
-    for name in program.loose_inputs & feed.keys():
+    for name in program.loose_inputs.keys() & feed.keys():
         value, declared = feed[name], program.ir.shape(name)
         if isinstance(value, LoDTensor) or numpy.ndim(value) != len(declared):
             continue

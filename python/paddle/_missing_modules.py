@@ -1,4 +1,7 @@
-"""Importing a module that is not here says so, and names what to use instead."""
+"""Importing a module that is not here says so, and names what to use instead. One that had another name for a while is
+found by that, too."""
+import importlib
+import importlib.util
 import sys
 
 _DYGRAPH = "static programs: paddle.enable_static(), Executor.run"
@@ -25,6 +28,34 @@ NEAREST = {
 }
 
 
+ALSO_CALLED = {"paddle.fleet": "paddle.distributed.fleet"}  # in 2.0 beta
+
+
+class _Same:
+    """Loads a module by another name: it is the module itself."""
+
+    def __init__(self, name):
+        self._module = importlib.import_module(name)
+        self._spec = self._module.__spec__
+
+    def create_module(self, spec):
+        return self._module
+
+    def exec_module(self, module):
+        module.__spec__ = self._spec
+
+
+class Names:
+    """Asked first: a folder would give a module that is there a second time."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        for alias, real in ALSO_CALLED.items():
+            if name == alias or name.startswith(alias + "."):
+                return importlib.util.spec_from_loader(name, _Same(real + name[len(alias):]))
+        return None
+
+
 class Finder:
     """Asked last, when nobody else has found a module."""
 
@@ -43,3 +74,4 @@ class Finder:
 def install():
     if not any(finder is Finder for finder in sys.meta_path):
         sys.meta_path.append(Finder)
+        sys.meta_path.insert(0, Names)

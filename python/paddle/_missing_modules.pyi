@@ -7,10 +7,22 @@ import numpy
 
 from paddle._graph import Variable as Variable
 
+ALSO_CALLED: Any
 NEAREST: Any
 
 
 class Finder:
     @staticmethod
     def find_spec(name: str | None, path: str | None = None, target: Variable | None = None) -> Any: ...
+
+
+class Names:
+    @staticmethod
+    def find_spec(name: str | None, path: str | None = None, target: Variable | None = None) -> Any: ...
+
+
+class _Same:
+    def __init__(self, name: str | None) -> None: ...
+    def create_module(self, spec: Any) -> Any: ...
+    def exec_module(self, module: Any) -> Any: ...
 def install() -> Any: ...

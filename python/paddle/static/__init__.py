@@ -42,7 +42,7 @@ def data(name, shape, dtype=None, lod_level=0):
     program = _graph.default_main_program()
     if program.ir.has(name):
         known = program.ir.var(name)
-        if known["is_data"] and list(known["shape"]) == dims and known["dtype"] == dtype:
+        if known["is_data"] and list(program._variable(name).shape) == dims and known["dtype"] == dtype:
             return program._variable(name)
     program.builder().data(name, dtype, dims, *user_line())
     variable = program._variable(name)

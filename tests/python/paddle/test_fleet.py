@@ -404,3 +404,19 @@ def test_settings_of_the_originals_servers():
         strategy.sparse_table_configs = {"embedding": {"table_parameters.embedding.shard_num": 1}}
     with pytest.raises(ValueError, match="adam_d2sum takes a bool"):
         strategy.adam_d2sum = 1
+
+
+def test_settings_of_what_is_off_are_not_used():
+    fleet.init(is_collective=True)
+    x = paddle.static.data("x", [None, 4], "float32")
+    loss = paddle.mean(paddle.static.nn.fc(x, 2))
+    strategy = fleet.DistributedStrategy()
+    strategy.lamb, strategy.lamb_configs = False, {"lamb_weight_decay": 0.02}
+    strategy.amp_configs = {"init_loss_scaling": 128.0, "use_pure_fp16": True}
+    strategy.gradient_merge, strategy.gradient_merge_configs = True, {"k_steps": 2}
+    with pytest.warns(UserWarning) as told:
+        fleet.distributed_optimizer(paddle.optimizer.Adam(0.1), strategy).minimize(loss)
+    texts = [str(w.message) for w in told if "is off" in str(w.message)]
+    assert len(texts) == 2 and "amp_configs: init_loss_scaling, use_pure_fp16 set, but amp is off" in texts[0]
+    assert "lamb_configs: lamb_weight_decay set" in texts[1] and strategy.lamb_configs["lamb_weight_decay"] == 0.02
+    assert fleet._final_strategy().gradient_merge_configs["k_steps"] == 2

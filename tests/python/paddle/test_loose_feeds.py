@@ -37,8 +37,8 @@ def losses(length, optimizer, lengths=(16, 7, 12, 16)):
         words = fluid.layers.data("words", [-1, length, 1], dtype="int64", append_batch_size=False)
         mask = fluid.layers.data("mask", [-1, length, 1], append_batch_size=False)
         loss = attention(words, mask)
-        assert words.shape == (-1, length, 1)
         optimizer().minimize(loss)
+        assert words.shape == (-1, length, 1) and main.ir.shape("words") == (-1, -1, 1)
         exe = static.Executor()
         exe.run(startup)
         return [exe.run(main, feed=batch(n), fetch_list=[loss])[0].item() for n in lengths]
@@ -85,12 +85,29 @@ def test_lengths_that_the_network_needs_stay():
     x = fluid.layers.fc(fluid.layers.embedding(words, [20, 4]), 3)  # flattens 6 * 4
     loss = fluid.layers.mean(x)
     fluid.optimizer.SGD(0.1).minimize(loss)
-    assert words.shape == (-1, 6, 1)
+    assert static.default_main_program().ir.shape("words") == (-1, 6, 1)
     exe = static.Executor()
     exe.run(static.default_startup_program())
     exe.run(feed={"words": np.ones((2, 6, 1), "int64")}, fetch_list=[loss])
     with pytest.raises(ValueError, match="feed 'words': the program declares"):
         exe.run(feed={"words": np.ones((2, 5, 1), "int64")}, fetch_list=[loss])
+
+
+def test_other_ranks_and_data_sets_go_by_what_is_declared(tmp_path):
+    words = fluid.layers.data("words", [4, 1], dtype="int64")
+    loss = fluid.layers.mean(fluid.layers.embedding(words, [20, 3]))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    assert static.default_main_program().ir.shape("words") == (-1, -1, 1)
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    exe.run(feed={"words": np.ones((2, 4), "int64")}, fetch_list=[loss])
+    assert fluid.layers.data("words", [4, 1], dtype="int64") is words
+    (tmp_path / "part").write_text("4 1 2 3 4\n4 5 6 7 8\n")
+    dataset = fluid.DatasetFactory().create_dataset("QueueDataset")
+    dataset.set_use_var([words])
+    dataset.set_batch_size(2)
+    dataset.set_filelist([str(tmp_path / "part")])
+    exe.train_from_dataset(static.default_main_program(), dataset)
 
 
 def test_a_list_of_feeds_is_one_batch():
@@ -143,3 +160,20 @@ def test_batches_that_are_ready_are_counted():
     assert len(counts) == 4 and all(0 <= n <= 3 for n in counts)
     reader.reset()
     assert reader.queue.size() == 0
+
+
+def test_training_from_the_loader_of_a_program(capsys):
+    x = fluid.layers.data("x", [2])
+    loader = fluid.io.DataLoader.from_generator([x], capacity=4, iterable=False)
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1, param_attr="w", bias_attr=False))
+    fluid.optimizer.SGD(0.5).minimize(loss)
+    loader.set_batch_generator(lambda: iter([[np.ones((3, 2), "float32")]] * 5))
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    before = static.global_scope().find_var("w").get_tensor().numpy()
+    loader.start()
+    exe.train_from_dataset(static.default_main_program(), fetch_list=[loss], fetch_info=["loss"], print_period=2, debug=True)
+    np.testing.assert_allclose(static.global_scope().find_var("w").get_tensor().numpy(), before - 5 * 0.5, rtol=1e-5)
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["batch 2", "batch 4"]
+    with pytest.raises(TypeError, match="needs a dataset.*iterable=False"):
+        exe.train_from_dataset(static.Program())

@@ -29,6 +29,7 @@ from paddle import static
     ("paddle.reader.decorator", "shuffle xmap_readers"), ("paddle.onnx", "export"),
     ("paddle.version", "full_version major commit show"), ("paddle.fluid.log_helper", "get_logger"),
     ("paddle.fluid.install_check", "run_check"), ("paddle.fluid.input", "embedding one_hot"),
+    ("paddle.distributed.fleet.meta_optimizers.sharding.utils", "add_sync_comm save_persistables"),
     ("paddle.fluid.transpiler.details", "program_to_code"), ("paddle.fluid.transpiler.details.program_utils", "op_to_code"),
     ("paddle.fluid.incubate.fleet.utils.hdfs", "HDFSClient"), ("paddle.common_ops_import", "LayerHelper core"),
     ("paddle.distributed.fleet.base.distributed_strategy", "DistributedStrategy"), ("paddle.distributed.fleet", "fleet"),
@@ -56,6 +57,16 @@ def test_programs_as_text(tmp_path, capsys):
         program_to_code(static.default_main_program(), file, True)
     assert str(static.default_main_program()) in (tmp_path / "main.program").read_text()
     assert out.name in op_to_code(out.block.ops[-1]) and out.name in variable_to_code(out)
+
+
+def test_fleet_by_its_name_in_2_0_beta():
+    import paddle.fleet
+    import paddle.fleet.base.role_maker as role_maker
+    from paddle.distributed.fleet.base import role_maker as real
+    assert paddle.fleet is paddle.distributed.fleet and role_maker is real
+    assert role_maker.__spec__.name == "paddle.distributed.fleet.base.role_maker"
+    with pytest.raises(ModuleNotFoundError, match="paddle.distributed.fleet.nothing"):
+        import paddle.fleet.nothing  # noqa: F401
 
 
 def test_one_hot_of_1_6():

@@ -10,9 +10,9 @@ import paddle.fluid as fluid
 
 
 @pytest.mark.parametrize("path, words", [
-    ("paddle.nn.Conv3D", "Conv2D"), ("paddle.static.nn.while_loop", "paddle.where"),
+    ("paddle.nn.Conv3DTranspose", "Conv2DTranspose"), ("paddle.static.nn.while_loop", "paddle.where"),
     ("paddle.fluid.layers.While", "where"), ("paddle.fluid.dygraph.to_variable", "static"), ("paddle.jit", "enable_static"),
-    ("paddle.fluid.layers.beam_search", "loop over steps and beams"), ("paddle.fluid.contrib.memory_usage", "plan"),
+    ("paddle.fluid.layers.beam_search", "loop over steps and beams"), ("paddle.fluid.contrib.model_stat", "plan"),
     ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.cholesky", "FleetX"),
     ("paddle.distributed.spawn", "fleetrun"),
     ("paddle.dataset.mq2007", "DataLoader"), ("paddle.nn.functional.ctc_loss", "cross_entropy")])

@@ -56,6 +56,7 @@ class DistributedOptimizer:
     def _strategy_for(self, program):
         """The strategy, with what amp is told by other calls: fp16_guard and an optimizer's multi_precision."""
         strategy = self.user_defined_strategy
+        strategy = strategy if strategy is None else strategy.without_unused()
         if strategy is None or not strategy.amp or not strategy.amp_configs["use_pure_fp16"]:
             return strategy
         told = strategy.__deepcopy__({})

@@ -1,4 +1,6 @@
 """What a script asks of the distributed run."""
+import warnings
+
 from paddle._native import native
 
 _FIELDS = set(native.DistributedStrategy.field_names())
@@ -83,6 +85,25 @@ class DistributedStrategy:
         if name in _FIELDS:
             return self.native.get(name)
         raise AttributeError(f"DistributedStrategy has no '{name}'; print(strategy) shows what it has")
+
+    def without_unused(self):
+        """The strategy without settings of what is off, of which a warning tells: scripts set them whatever their flags say."""
+        usual, unused = native.DistributedStrategy(), {}
+        for name in sorted(_CONFIGS - {"a_sync_configs"}):  # which a job with servers reads in any case
+            switch = name.removesuffix("_configs")
+            if switch in _FIELDS and not self.native.get(switch):
+                default = usual.get_configs(name)
+                changed = [key for key, value in self.native.get_configs(name).items() if value != default[key]]
+                if changed:
+                    unused[name] = default
+                    warnings.warn(f"DistributedStrategy.{name}: {', '.join(changed)} set, but {switch} is off: not used; "
+                                  f"strategy.{switch} = True switches it on", stacklevel=4)
+        if not unused:
+            return self
+        other = self.__deepcopy__({})
+        for name, default in unused.items():
+            other.native.set_configs(name, default)
+        return other
 
     def save_to_prototxt(self, output):
         self.native.save_text(output)

@@ -25,7 +25,7 @@ def data(name, shape, append_batch_size=True, dtype="float32", lod_level=0, type
     if append_batch_size and not any(d is None or d < 0 for d in shape):
         shape = [-1] + shape
     variable = static.data(name, shape, dtype, lod_level)
-    variable.program.loose_inputs.add(name)
+    variable.program.loose_inputs[name] = variable.shape
     if not stop_gradient:
         variable.stop_gradient = False
     return variable

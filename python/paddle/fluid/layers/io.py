@@ -30,7 +30,7 @@ def py_reader(capacity, shapes, dtypes, lod_levels=None, name=None, use_double_b
     inputs = [static.data(f"{name}.data_{i}", [-1 if d is None or d < 0 else d for d in shape], _dtype.convert(dtype),
                           lod_levels[i] if lod_levels else 0)
               for i, (shape, dtype) in enumerate(zip(shapes, dtypes))]
-    _graph.default_main_program().loose_inputs.update(v.name for v in inputs)
+    _graph.default_main_program().loose_inputs.update((v.name, v.shape) for v in inputs)
     return PyReader(inputs, capacity, name, use_double_buffer)
 
 

@@ -1,0 +1,1 @@
+from paddle.distributed.fleet.meta_optimizers.sharding import utils  # noqa: F401
