@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "fleetx/base/threads.h"
-#include "fleetx/ps/id_batch.h"
 #include "fleetx/ps/identity.h"
 #include "fleetx/ps/snapshot.h"
 
@@ -44,17 +43,17 @@ void OwnTables::pull_rows(std::span<const Lookup> lookups, bool make) {
 void OwnTables::push(std::span<const Gradient> dense, std::span<const RowGradient> rows) {
   FLEETX_CHECK(dense.empty(), "parameters stay in the program");
   for (const RowGradient& g : rows) {
-    const ps::IdBatch ids(std::span(g.ids, static_cast<size_t>(g.count)), 1);
+    ids_.assign(std::span(g.ids, static_cast<size_t>(g.count)), 1);
     const auto dim = static_cast<size_t>(table(g.table).dim());
-    std::vector<float> sums(ids.unique().size() * dim);
+    sums_.assign(ids_.unique().size() * dim, 0.0f);
     // Rounded before they are added, as on their way to a server.
-    std::vector<float> scaled;
+    scaled_.clear();
     if (g.scale != 1.0f)
-      for (size_t i = 0; i < ids.places().size() * dim; ++i)
-        scaled.push_back(g.values[i] * g.scale);
-    ps::add_rows(ids.places(), scaled.empty() ? g.values : scaled.data(), sums.data(),
+      for (size_t i = 0; i < ids_.places().size() * dim; ++i)
+        scaled_.push_back(g.values[i] * g.scale);
+    ps::add_rows(ids_.places(), scaled_.empty() ? g.values : scaled_.data(), sums_.data(),
                  table(g.table).dim());
-    table(g.table).push(ids.unique(), sums.data(), g.lr);
+    table(g.table).push(ids_.unique(), sums_.data(), g.lr);
   }
   count_uses();
 }

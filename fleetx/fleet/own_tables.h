@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fleetx/kernel/servers.h"
+#include "fleetx/ps/id_batch.h"
 #include "fleetx/ps/save_options.h"
 #include "fleetx/ps/table_service.h"
 
@@ -49,6 +50,8 @@ class OwnTables final : public kernel::Servers {
     std::vector<float> uses;
   };
   std::vector<Counted> counted_;
+  ps::IdBatch ids_;  // of the last push, as the next two: their memory is used again
+  std::vector<float> sums_, scaled_;
 };
 
 }  // namespace fleetx::fleet

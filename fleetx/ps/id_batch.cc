@@ -9,14 +9,16 @@
 
 namespace fleetx::ps {
 
-IdBatch::IdBatch(std::span<const int64_t> ids, int servers) {
+void IdBatch::assign(std::span<const int64_t> ids, int servers) {
   check_arg(servers > 0, "ids cannot be dealt out to ", servers, " servers");
   check_arg(ids.size() < (size_t{1} << 31), "a batch of ", ids.size(), " ids; at most 2^31");
   // Open addressing at half load; a slot holds 1 + the place of an id among the unique ones.
   size_t slots = 16;
   while (slots < 2 * ids.size()) slots *= 2;
-  std::vector<uint32_t> table(slots);
+  slots_.assign(slots, 0);
+  uint32_t* const table = slots_.data();
   places_.resize(ids.size());
+  unique_.clear();
   unique_.reserve(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
     const auto id = static_cast<uint64_t>(ids[i]);

@@ -11,7 +11,9 @@ namespace fleetx::ps {
 class IdBatch {
  public:
   IdBatch() = default;
-  IdBatch(std::span<const int64_t> ids, int servers);
+  IdBatch(std::span<const int64_t> ids, int servers) { assign(ids, servers); }
+  // Another batch, in the same memory.
+  void assign(std::span<const int64_t> ids, int servers);
 
   // Those of server s are unique()[begin(s), begin(s + 1)), in the order of their first occurrence.
   std::span<const uint64_t> unique() const { return unique_; }
@@ -24,6 +26,7 @@ class IdBatch {
   std::vector<uint64_t> unique_;
   std::vector<uint32_t> places_;
   std::vector<size_t> begin_{0};
+  std::vector<uint32_t> slots_;  // of a hash table, while it is made
 };
 
 // sums[places[i]] += rows[i], in the order of i; rows of `dim` values.

@@ -5,6 +5,7 @@
 // thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -60,8 +61,11 @@ class RowIndex {
   size_t bytes() const { return memory_.bytes(); }
   size_t capacity() const { return most_; }  // ids; more make it grow
   void reserve(size_t ids);
-  // How many ids to reserve memory for when so many are there, and what that takes.
-  static size_t grown(size_t ids) { return ids + ids / 16 + kSlots; }
+  // How many ids to reserve memory for when so many are there, and what that takes. Growing touches
+  // all of the index, and new pages for it: a small one does not grow by sixteenths.
+  static size_t grown(size_t ids) {
+    return ids + std::max(ids / 16, std::min(ids / 2, kStep)) + kSlots;
+  }
   static size_t bytes_for(size_t ids);
 
   template <class Visit>
@@ -73,6 +77,7 @@ class RowIndex {
 
  private:
   static constexpr uint32_t kSlots = 5;
+  static constexpr size_t kStep = size_t{1} << 14;  // ids, 240 KB
   struct alignas(64) Bucket {
     uint64_t ids[kSlots];
     uint32_t rows[kSlots];

@@ -16,21 +16,25 @@
 namespace fleetx::ps {
 namespace {
 
-constexpr size_t kChunksOfMapping = 32;  // 8 MB
+constexpr size_t kChunksOfMapping = 32, kMappingBytes = size_t{8} << 20;
+constexpr size_t kHugePage = size_t{2} << 20;
 
 }  // namespace
 
-Mapping::Mapping(size_t bytes) : bytes_(bytes) {
-  data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+// The kernel aligns whole huge pages only. The last one would have room that nobody uses: there
+// are small pages there.
+Mapping::Mapping(size_t bytes) : bytes_(bytes), mapped_(bytes) {
+  if (bytes >= kHugePage) mapped_ = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  data_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data_ == MAP_FAILED) {
     data_ = nullptr;
     fail(Error::Kind::kUnsupported,
          str("no memory for a table: ", bytes, " more bytes: ", std::strerror(errno)));
   }
-  madvise(data_, bytes, MADV_HUGEPAGE);
+  if (bytes >= kHugePage) madvise(data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
 }
 
-Mapping::Mapping(size_t bytes, const std::string& folder) : bytes_(bytes) {
+Mapping::Mapping(size_t bytes, const std::string& folder) : bytes_(bytes), mapped_(bytes) {
   static std::atomic<uint64_t> number{0};  // threads make files in the same folder
   const std::string path = str(folder, "/", getpid(), ".", number++);
   const Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -53,15 +57,18 @@ Mapping::Mapping(size_t bytes, const std::string& folder) : bytes_(bytes) {
 }
 
 Mapping::~Mapping() {
-  if (data_ != nullptr) munmap(data_, bytes_);
+  if (data_ != nullptr) munmap(data_, mapped_);
 }
 
 Mapping::Mapping(Mapping&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      mapped_(std::exchange(other.mapped_, 0)) {}
 
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(mapped_, other.mapped_);
   return *this;
 }
 
@@ -72,8 +79,10 @@ float* ChunkPool::take() {
     free_.pop_back();
     return chunk;
   }
-  const size_t per_mapping = std::clamp<size_t>(
-      RowMemory::kChunkBytes * kChunksOfMapping / chunk_bytes_, 1, kChunksOfMapping);
+  // Small chunks are those of a table with little memory.
+  const size_t per_mapping = chunk_bytes_ * 2 > RowMemory::kChunkBytes
+                                 ? std::max<size_t>(1, kMappingBytes / chunk_bytes_)
+                                 : kChunksOfMapping;
   if (left_ == 0) {
     mappings_.emplace_back(per_mapping * chunk_bytes_);
     left_ = per_mapping;

@@ -27,7 +27,7 @@ class Mapping {
 
  private:
   void* data_ = nullptr;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0, mapped_ = 0;  // asked for; taken, of addresses
 };
 
 // Gives out chunks; shared by the shards of a table. Thread-safe.

@@ -15,14 +15,19 @@ using std::chrono::steady_clock;
 // Of a slot whose samples have one length each, or of sequences whose elements have several values.
 Tensor lengths_of(const data::SlotValues& slot, int64_t rows, int64_t per_row,
                   const DatasetInput& input) {
-  Tensor out(DType::kI64, {slot.lengths.defined() ? slot.lengths.numel() : rows});
-  for (int64_t i = 0; i < out.numel(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    const int64_t length = slot.lengths.defined() ? slot.lengths.data<int64_t>()[at] : per_row;
-    check_arg(length % per_row == 0, "slot '", input.name, "': a sample has ", length,
-              " values; they come in groups of ", per_row);
-    out.data<int64_t>()[at] = length / per_row;
+  if (!slot.lengths.defined()) {
+    Tensor ones(DType::kI64, {rows});
+    std::ranges::fill(ones.data<int64_t>(), 1);
+    return ones;
   }
+  if (per_row == 1) return slot.lengths;
+  Tensor out(DType::kI64, slot.lengths.shape());
+  std::ranges::transform(
+      slot.lengths.data<int64_t>(), out.data<int64_t>().begin(), [&](int64_t length) {
+        check_arg(length % per_row == 0, "slot '", input.name, "': a sample has ", length,
+                  " values; they come in groups of ", per_row);
+        return length / per_row;
+      });
   return out;
 }
 
