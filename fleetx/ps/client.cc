@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kTickMs = 100;
 constexpr Milliseconds kTryPeriod{100}, kTryTimeout{1'500}, kFirstNotice{3'000},
-    kNoticePeriod{10'000};
+    kNoticePeriod{10'000}, kQuestion{500};
 
 iovec part_of(const void* data, size_t bytes) { return {const_cast<void*>(data), bytes}; }
 
@@ -60,6 +60,7 @@ class Client::Impl {
 
   const ClientOptions& options() const { return options_; }
   size_t servers() const { return links_.size(); }
+  const ServerLink& link(size_t server) const { return *links_[server]; }
   const JobSpec& job() const { return options_.job; }
 
   void check_dense(int table, size_t params) const;
@@ -92,6 +93,7 @@ class Client::Impl {
  private:
   void connect_all();
   bool find_copy(size_t server);
+  std::optional<comm::Endpoint> other_place(size_t server) const;
   void end_thread();
   void run();
 
@@ -129,6 +131,8 @@ Client::Impl::Impl(ClientOptions options)
   link.reconnect_timeout = options_.reconnect_timeout;
   link.silence = options_.silence;
   link.dense_tables = job().dense.size();
+  if (options_.servers.size() > 1)
+    link.find_copy = [this](int s) { return other_place(static_cast<size_t>(s)); };
   for (size_t s = 0; s < options_.servers.size(); ++s) {
     link.endpoint = resolve_server(options_.servers[s]);
     link.server = static_cast<int>(s);
@@ -172,6 +176,26 @@ bool Client::Impl::find_copy(size_t server) {
   } catch (const Error&) {
     return false;  // it is not there either, or keeps no copies
   }
+}
+
+// Of the two processes that may have the tables of a server, one that has all of them: the server
+// that keeps its copy, and the server itself, which was started again.
+std::optional<comm::Endpoint> Client::Impl::other_place(size_t server) const {
+  const std::pair<size_t, Kind> places[] = {{(server + 1) % options_.servers.size(), Kind::kCopy},
+                                            {server, Kind::kStandby}};
+  for (const auto& place : places) {
+    try {
+      const ServerAnswer found =
+          ask_server(options_.servers[place.first], identity_, place.second, kQuestion);
+      const auto part = static_cast<wire::Part>(found.count);
+      if (part == wire::Part::kStandby || part == wire::Part::kActive)
+        return comm::parse_endpoint(found.text);
+    } catch (const Error& e) {
+      log::debug("ps", "server ", server, " is not at ", options_.servers[place.first], ": ",
+                 e.what());
+    }
+  }
+  return std::nullopt;
 }
 
 void Client::Impl::connect_all() {
@@ -402,9 +426,8 @@ Ticket Client::pull_sparse(int table, std::shared_ptr<const IdBatch> ids, float*
     if (n == 0) continue;
     call.header.count = n;
     LinkRequest& request = impl.to(call, s);
-    request.send = {part_of(ids->unique().data() + begin, n * sizeof(uint64_t))};
+    impl.link(s).put_ids(request, ids->unique().subspan(begin, n), ids);
     request.into = {part_of(target + static_cast<int64_t>(begin) * dim, n * row_bytes)};
-    request.keeps[0] = ids;
     request.keeps[1] = staged;
   }
   if (!staged) return Ticket(impl.start(std::move(call)));
@@ -444,11 +467,10 @@ Ticket Client::push_sparse(int table, std::shared_ptr<const IdBatch> ids, const 
     if (count == 0 && impl.job().mode == Mode::kAsync && impl.job().staleness < 0) continue;
     call.header.count = count;
     LinkRequest& request = impl.to(call, s);
-    if (count > 0)
-      request.send = {
-          part_of(ids->unique().data() + begin, count * sizeof(uint64_t)),
-          part_of(sums->floats() + static_cast<int64_t>(begin) * dim, count * row_bytes)};
-    request.keeps[0] = ids;
+    if (count == 0) continue;
+    impl.link(s).put_ids(request, ids->unique().subspan(begin, count), ids);
+    request.send.push_back(
+        part_of(sums->floats() + static_cast<int64_t>(begin) * dim, count * row_bytes));
     request.keeps[1] = sums;
   }
   impl.count_push(impl.job().dense.size() + index);
@@ -475,9 +497,9 @@ Ticket Client::push_uses(int table, const IdBatch& ids, std::span<const float> s
     if (count == 0) continue;
     call.header.count = count;
     LinkRequest& request = impl.to(call, s);
-    request.send = {part_of(unique.data() + begin, count * sizeof(uint64_t)),
-                    part_of(uses.data() + 2 * begin, count * 2 * sizeof(float))};
-    request.keeps[0] = all;
+    impl.link(s).put_ids(request, std::span(unique).subspan(begin, count), all);
+    request.send.push_back(part_of(uses.data() + 2 * begin, count * 2 * sizeof(float)));
+    request.keeps[1] = all;
   }
   return Ticket(impl.start(std::move(call)));
 }

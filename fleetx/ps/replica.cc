@@ -60,6 +60,12 @@ Replica::~Replica() {
   thread_.join();
 }
 
+std::string Replica::whose() const {
+  const int keeper = options_.question == Kind::kCopy ? options_.server + 1 : options_.server;
+  return str(", which parameter server ", keeper % options_.job.servers, " at ", options_.partner,
+             " keeps: ");
+}
+
 std::string Replica::endpoint() const {
   const std::scoped_lock lock(mutex_);
   return state_ == State::kThere ? endpoint_ : "";
@@ -86,7 +92,7 @@ void Replica::seek() {
                                                                           : State::kThere;
     } catch (const Error& e) {
       if (comm::Clock::now() >= notice) {
-        log::warning("ps", "server ", options_.server, " waits for its copy: ", e.what());
+        log::warning("ps", "server ", options_.server, " waits for its copy", whose(), e.what());
         notice = comm::after(kNoticePeriod);
       }
       std::this_thread::sleep_for(Milliseconds(kTickMs));
@@ -129,7 +135,7 @@ void Replica::end(State state, const std::string& why) {
   for (State now : {State::kThere, State::kCatchingUp})
     if (state_.compare_exchange_strong(now, state)) {
       log::warning("ps", "server ", options_.server,
-                   state == State::kAlone ? " goes on without its copy: " : ": ", why);
+                   state == State::kAlone ? " goes on without its copy" + whose() : ": ", why);
       return;
     }
 }
@@ -140,7 +146,18 @@ void Replica::look_for_copy() {
   try {
     const ServerAnswer found =
         ask_server(options_.partner, options_.identity, options_.question, kQuestion);
-    if (static_cast<wire::Part>(found.count) == wire::Part::kBlank) catch_up(found.text);
+    const auto part = static_cast<wire::Part>(found.count);
+    if (part == wire::Part::kActive && options_.question == Kind::kCopy) {
+      State alone = State::kAlone;
+      if (state_.compare_exchange_strong(alone, State::kDeposed))
+        log::warning("ps", "server ", options_.server, ": ", kTookPlace);
+      return;
+    }
+    // It could not be reached for a while, and has missed changes.
+    if (part == wire::Part::kStandby)
+      ServerQuestions(found.text, options_.identity, kQuestion)
+          .ask({.kind = Kind::kForget}, {}, kTakeOver);
+    if (part == wire::Part::kStandby || part == wire::Part::kBlank) catch_up(found.text);
   } catch (const Error& e) {
     log::debug("ps", "server ", options_.server, " has no copy: ", e.what());
   }

@@ -77,6 +77,7 @@ class Replica {
     std::shared_ptr<ServerLink> link{};
     bool connected = false;
   };
+  std::string whose() const;  // for messages
   void run();
   void pump(int milliseconds);
   void seek();

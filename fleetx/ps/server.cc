@@ -196,7 +196,10 @@ void Server::Impl::read_from(Loop& loop, const ConnectionPtr& connection) {
           current = h;
           return payload_bytes(*connection, h);
         },
-        [&](const Header& h, Payload& payload) { handle(connection, h, payload); });
+        [&](Header h, Payload& payload) {
+          if ((h.flags & wire::kDeltas) != 0 && has_ids(h.kind)) tables_.expand_ids(h, payload);
+          handle(connection, h, payload);
+        });
   } catch (const comm::ConnectionLost& e) {
     drop(loop, connection, e.what());
   } catch (const std::exception& e) {
@@ -238,6 +241,7 @@ uint64_t Server::Impl::payload_bytes(const ServerConnection& connection, const H
     case Kind::kStandby:
     case Kind::kFollow:
     case Kind::kComplete:
+    case Kind::kForget:
     case Kind::kStats: return 0;
     case Kind::kState:
       check_arg(part_ == wire::Part::kBlank && h.bytes <= wire::kMaxStateBytes, to_string(h.kind),
@@ -301,7 +305,8 @@ void Server::Impl::handle(const ConnectionPtr& connection, const Header& h, Payl
     case Kind::kStandby:
     case Kind::kState:
     case Kind::kFollow:
-    case Kind::kComplete: return on_state(connection, h, payload);
+    case Kind::kComplete:
+    case Kind::kForget: return on_state(connection, h, payload);
     case Kind::kStats: {
       Payload text;
       text.assign(encode(stats()));

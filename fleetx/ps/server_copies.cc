@@ -16,17 +16,30 @@ constexpr auto kLastGoodbyes = std::chrono::seconds(5);
 }  // namespace
 
 // Who may say hello to it: workers to the active one of the two, and that one to the other.
-void Server::Impl::check_part(const wire::Hello& hello) {
+void Server::Impl::check_part(int worker, const wire::Hello& hello) {
   if (hello.forwarded != 0) {
     check_arg(part_ != Part::kActive, kTookPlace);
     check_arg(part_ != Part::kBlank, name(), " has not been given any state");
     return;
   }
-  if (part_ == Part::kStandby && hello.takes_over != 0) take_place();
+  if (part_ == Part::kStandby && hello.takes_over != 0) {
+    check_has_all(worker, hello);
+    take_place();
+  }
   check_arg(part_ == Part::kActive, kIsStandby);
   // Workers try again.
   if (replica_ && replica_->state() == Replica::State::kSeeking)
     throw comm::ConnectionLost("is not ready: its copy is not there yet");
+}
+
+// A server that went on without its copy, and died, has confirmed more than the copy has.
+void Server::Impl::check_has_all(int worker, const wire::Hello& hello) {
+  Session& session = *sessions_[static_cast<size_t>(worker)];
+  const std::scoped_lock lock(session.pushing);
+  const uint64_t last = session.start == hello.start ? session.last : 0;
+  check_arg(hello.confirmed <= last, name(), " cannot take its place: server ", options_.index,
+            " went on without it, and ", hello.confirmed - std::min(hello.confirmed, last),
+            " pushes that it has confirmed to worker ", worker, " are lost");
 }
 
 // A worker has come to the standby: from now on it is the server.
@@ -124,6 +137,7 @@ void Server::Impl::on_state(const ConnectionPtr& connection, const Header& h,
       state_->append(payload.text());
     }
     if (h.kind == wire::Kind::kFollow) follow();
+    if (h.kind == wire::Kind::kForget) forget();
   }
   if (h.kind == wire::Kind::kComplete) {
     Part following = Part::kFollowing;
@@ -154,6 +168,29 @@ void Server::Impl::follow() {
     session.state = state.gone[w] ? State::kGone : State::kDisconnected;
     session.disconnected = comm::Clock::now();
   }
+}
+
+// The server has gone on without this copy, which it could not reach: what it has is out of date.
+// With the lock of the state.
+void Server::Impl::forget() {
+  {
+    const std::scoped_lock lock(members_mutex_);
+    for (const auto& session : sessions_)
+      check_arg(!session->connection, name(), " is in use: its server passes changes on to it");
+  }
+  Part standby = Part::kStandby;
+  check_arg(part_.compare_exchange_strong(standby, Part::kBlank), name(),
+            " has taken its place, or waits for a state already");
+  log::warning("ps", name(), " at ", endpoint(), " has missed changes, and is made again");
+  gate_.stand_still([&] {
+    tables_.clear();
+    const std::scoped_lock lock(members_mutex_);
+    for (const auto& session : sessions_) {
+      session->start = session->last = session->applied = session->barrier = 0;
+      session->state = State::kNeverSeen;
+      session->left = false;
+    }
+  });
 }
 
 // It, or the copy that it keeps.

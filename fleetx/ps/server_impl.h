@@ -88,12 +88,14 @@ class Server::Impl {
   void on_hello(const ConnectionPtr& connection, const wire::Header& h, const Payload& payload);
   void accept_losses(int worker, const wire::Hello& hello);
   bool began_as_standby() const { return options_.is_copy || options_.blank; }
-  void check_part(const wire::Hello& hello);
+  void check_part(int worker, const wire::Hello& hello);
+  void check_has_all(int worker, const wire::Hello& hello);
   void take_place();
   void make_replica();
   std::vector<WorkerProgress> save_state(const std::string& path);
   void on_state(const ConnectionPtr& connection, const wire::Header& h, const Payload& payload);
   void follow();
+  void forget();
   void complete();
   void look_for_state();
   void answer(const ConnectionPtr& connection, const wire::Header& h, uint64_t count = 0);

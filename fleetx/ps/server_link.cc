@@ -20,6 +20,7 @@ namespace {
 
 constexpr Milliseconds kPingPeriod{1000}, kTryPeriod{100}, kTryTimeout{1000};
 constexpr size_t kMaxParts = 512, kTurnBytes = size_t{1} << 20;
+constexpr size_t kLargeBytes = size_t{1} << 16;
 // Of server_start_: the next one that answers is another process. (Random numbers are larger.)
 constexpr uint64_t kAnyServer = 1;
 
@@ -71,6 +72,7 @@ std::string ServerLink::name() const {
 
 wire::Welcome ServerLink::connect(comm::Deadline deadline) {
   Fd socket = connect_locally(at_);
+  is_local_ = static_cast<bool>(socket);
   if (!socket) socket = comm::connect_once(at_, deadline, [] { check_interrupt(); });
   auto channel = comm::prove_to_rank(std::move(socket), to_string(at_), options_.identity,
                                      kFirstWorkerRank + options_.worker, kServerRank, deadline,
@@ -135,6 +137,7 @@ void ServerLink::check_server(const wire::Welcome& welcome) {
   takes_over_ = false;
   copy_.reset();
   if (!welcome.copy.empty()) copy_ = comm::parse_endpoint(welcome.copy);
+  has_copies_ = has_copies_ || copy_;
 }
 
 // The copy has all that the server has confirmed, and knows how far this worker is. With the lock.
@@ -188,10 +191,32 @@ void ServerLink::submit(LinkRequestPtr request) {
         barrier_ = std::max(barrier_, request->header.count);
       request->header.bytes = bytes_of(request->send);
       unsent_.push_back(request);
-      if (channel_ && !watched_out_) write();
+      if (channel_ && !watched_out_) write_soon(request->header.bytes);
     }
   }
   if (failed && request->ticket) request->ticket->answer(&*failed);
+}
+
+void ServerLink::put_ids(LinkRequest& request, std::span<const uint64_t> ids,
+                         std::shared_ptr<const void> owner) const {
+  auto deltas = std::make_shared<std::string>();
+  if (!is_local_) *deltas = wire::encode_deltas(ids);
+  if (deltas->empty()) {
+    request.send.push_back({const_cast<uint64_t*>(ids.data()), ids.size_bytes()});
+    request.keeps[0] = std::move(owner);
+    return;
+  }
+  request.header.flags |= wire::kDeltas;
+  request.send.push_back({deltas->data(), deltas->size()});
+  request.keeps[0] = std::move(deltas);
+}
+
+// What is large is written by the client's thread: who has trained a step goes on with the next one
+// while the system copies its gradients. With the lock.
+void ServerLink::write_soon(size_t bytes) {
+  if (bytes < kLargeBytes || !writes_) return write();
+  watch(EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+  watched_out_ = true;
 }
 
 // With the lock.
@@ -298,7 +323,10 @@ void ServerLink::end_reply() {
   const LinkRequestPtr request = std::exchange(reading_, nullptr);
   if (!request) return;
   sent_.erase(request->header.request);
-  if ((header_.flags & wire::kAlone) != 0) copy_.reset();
+  if ((header_.flags & wire::kAlone) != 0) {
+    copy_.reset();
+    has_copies_ = true;
+  }
   if ((header_.flags & wire::kNewCopy) != 0) {
     copy_ = comm::parse_endpoint(std::string(text_.text()));
     log::info("ps", name(), " has a copy again, at ", to_string(*copy_));
@@ -367,18 +395,29 @@ void ServerLink::tick() {
   } catch (const comm::ConnectionLost& e) {
     why = e.what();
   }
+  // Refused: the process is gone. Or it is another one, which was started in its place.
+  const bool is_gone = why.find("Connection refused") != std::string::npos || why == kIsStandby;
+  if (is_gone) look_for_copy();
   {
     const std::scoped_lock lock(mutex_);
     next_try_ = Clock::now() + kTryPeriod;
-    // Refused: the process is gone. Or it is another one, which was started in its place.
-    if ((why.find("Connection refused") != std::string::npos || why == kIsStandby) &&
-        go_to_copy(why))
-      return;
+    if (is_gone && go_to_copy(why)) return;
     name_if_silent(why);
   }
   if (Clock::now() - heard_ > options_.reconnect_timeout)
     close(Error(Error::Kind::kComm, str(name(), " cannot be reached for ",
                                         comm::seconds_since(heard_), " s: it ", why)));
+}
+
+// The server may have got another copy, and died before it could tell this worker.
+void ServerLink::look_for_copy() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (copy_ || !has_copies_ || !options_.find_copy) return;
+  }
+  const std::optional<comm::Endpoint> found = options_.find_copy(options_.server);
+  const std::scoped_lock lock(mutex_);
+  if (found && to_string(*found) != to_string(at_)) copy_ = found;
 }
 
 // With the lock.

@@ -5,11 +5,14 @@
 
 #include <sys/uio.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +63,8 @@ struct LinkOptions {
   size_t dense_tables = 0;
   uint64_t id = 0;              // of its events in the epoll, from 1 on
   uint64_t first_sequence = 1;  // of its pushes
+  // Who has all that a server of which the process is gone has confirmed; by the client's thread.
+  std::function<std::optional<comm::Endpoint>(int server)> find_copy{};
 };
 
 // What a standby (wire::Part) refuses workers with that do not know it as the copy of a server that
@@ -77,6 +82,9 @@ class ServerLink {
   void go_to(const comm::Endpoint& copy);
 
   void submit(LinkRequestPtr request);
+  // Ids are what the request sends first: between hosts as deltas, where they are smaller so.
+  void put_ids(LinkRequest& request, std::span<const uint64_t> ids,
+               std::shared_ptr<const void> owner) const;
 
   // By the client's thread.
   bool on_event(uint32_t events);  // false: the connection is lost
@@ -93,6 +101,7 @@ class ServerLink {
   bool read_some();
   void begin_reply();
   void end_reply();
+  void write_soon(size_t bytes);
   void write();
   void lose(const std::string& why);
   void expire();
@@ -100,6 +109,7 @@ class ServerLink {
   void confirm(const wire::Header& push);
   void name_if_silent(const std::string& why);
   bool go_to_copy(const std::string& why);
+  void look_for_copy();
   void watch(int action, uint32_t events);
 
   const LinkOptions options_;
@@ -109,6 +119,7 @@ class ServerLink {
   comm::Endpoint at_;                   // changed by the client's thread
   std::optional<comm::Endpoint> copy_;  // who takes the server's place
   std::unique_ptr<comm::Channel> channel_;
+  std::atomic<bool> is_local_{true};  // the server is on this host
   std::optional<Error> failed_;
   std::string broken_;  // why the connection was lost
   comm::Clock::time_point heard_{}, sent_at_{}, next_try_{};
@@ -118,6 +129,7 @@ class ServerLink {
   std::vector<uint64_t> confirmed_pushes_;  // of each table
   bool named_ = false;                      // in the log, as silent
   bool takes_over_ = false;                 // it has gone to the copy
+  bool has_copies_ = false;                 // now or at another time
 
   std::deque<LinkRequestPtr> unsent_;
   std::map<uint64_t, LinkRequestPtr> sent_;  // not answered

@@ -44,7 +44,7 @@ void Server::Impl::on_hello(const ConnectionPtr& connection, const Header& h,
     fail(Error::Kind::kInvalidArgument,
          str("worker ", worker, " runs another program than server ", options_.index,
              "; the first difference:\n", first_difference(ours, hello.job)));
-  check_part(hello);
+  check_part(worker, hello);
   connection->forwarded = hello.forwarded != 0;
   Session& session = *sessions_[static_cast<size_t>(worker)];
   ConnectionPtr old;

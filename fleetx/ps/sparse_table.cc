@@ -488,6 +488,16 @@ int64_t SparseTable::drop(const RowShard::Keep& keep) {
   return sum([&](Shard& shard) { return shard.drop(keep); });
 }
 
+void SparseTable::clear() {
+  for (const auto& shard : shards_) {
+    const Taken taken(*shard);
+    shard->drop([](auto, auto) { return false; });
+    std::vector<uint64_t> seen;
+    shard->for_each_seen([&](uint64_t id, int64_t) { seen.push_back(id); });
+    for (const uint64_t id : seen) shard->forget_seen(id);
+  }
+}
+
 std::vector<float> SparseTable::scalars() const {
   const std::scoped_lock lock(scalars_mutex_);
   return scalars_;

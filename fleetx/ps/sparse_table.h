@@ -72,6 +72,7 @@ class SparseTable {
   void put(uint64_t id, std::span<const float> record);
   // Drops the rows that `keep` does not want and frees their memory; how many.
   int64_t drop(const RowShard::Keep& keep);
+  void clear();  // all rows, and counts of ids that are not admitted yet
   // The end of a day: of a table with statistics, drops rows by them; the lowest score of those
   // that stay is the threshold, or that of the table. Of another table, drops rows whose every
   // value is at most the threshold in size, or 0.

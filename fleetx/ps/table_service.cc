@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <utility>
 
 #include "fleetx/base/simd.h"
 #include "fleetx/ps/id_batch.h"
@@ -109,9 +111,26 @@ uint64_t TableService::payload_bytes(const Header& h) const {
   check_arg(h.kind != Kind::kPushUses || job_.sparse[h.table].life, to_string(h.kind), ": table '",
             job_.sparse[h.table].name, "' has no statistics of its rows");
   const auto row = static_cast<uint64_t>(sparse_[h.table]->dim()) * sizeof(float);
-  return h.count * (sizeof(uint64_t) + (h.kind == Kind::kPushSparse ? row
-                                        : h.kind == Kind::kPushUses ? 2 * sizeof(float)
-                                                                    : 0));
+  const uint64_t with_id = h.kind == Kind::kPushSparse ? row
+                           : h.kind == Kind::kPushUses ? 2 * sizeof(float)
+                                                       : 0;
+  const uint64_t whole = h.count * (sizeof(uint64_t) + with_id);
+  if ((h.flags & wire::kDeltas) == 0) return whole;
+  check_arg(h.bytes >= h.count * (1 + with_id) && h.bytes < whole, to_string(h.kind), ": ", h.count,
+            " ids as deltas, in ", h.bytes, " bytes");
+  return h.bytes;
+}
+
+void TableService::expand_ids(Header& h, Payload& payload) {
+  h.flags &= static_cast<uint8_t>(~wire::kDeltas);
+  const size_t ids = h.count * sizeof(uint64_t), rest = payload_bytes(h) - ids;
+  Payload whole = pool_.take(ids + rest);
+  const size_t deltas = wire::decode_deltas(
+      payload.text(), {reinterpret_cast<uint64_t*>(whole.data()), static_cast<size_t>(h.count)});
+  check_file(deltas + rest == payload.size(), to_string(h.kind), ": ", h.count, " ids in ", deltas,
+             " bytes, then ", payload.size() - deltas, " where ", rest, " are expected");
+  std::memcpy(whole.data() + ids, payload.data() + deltas, rest);
+  pool_.give_back(std::exchange(payload, std::move(whole)));
 }
 
 // --- pulls ---------------------------------------------------------------------------------------
@@ -523,6 +542,18 @@ void TableService::set_members(const std::vector<Member>& members) {
     left_[w] = members[w].left;
     meeting_[w] = members[w].meeting;
   }
+}
+
+void TableService::clear() {
+  for (const auto& table : sparse_) table->clear();
+  for (const auto& state : states_) {
+    const std::scoped_lock lock(state->mutex);
+    for (auto& pushes : state->pending) pushes.clear();
+    state->waiting.clear();
+    state->broken.clear();
+  }
+  const std::scoped_lock lock(members_mutex_);
+  std::ranges::fill(lost_, "");
 }
 
 int64_t TableService::shrink(std::optional<float> threshold) {

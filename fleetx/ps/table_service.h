@@ -53,6 +53,8 @@ class TableService {
   // The size that the payload of this request must have; kInvalidArgument for a table that does not
   // exist, or a count that no worker sends.
   uint64_t payload_bytes(const wire::Header& header) const;
+  // Ids that came as deltas, as they are in memory.
+  void expand_ids(wire::Header& header, Payload& payload);
 
   void pull(Request request, const Payload& ids);
   void push(const Request& request,
@@ -90,6 +92,7 @@ class TableService {
     bool left = false;
     uint64_t meeting = 0;
   };
+  void clear();  // a copy that is out of date; it answers nobody
   std::vector<Member> members() const;
   void set_members(const std::vector<Member>& members);
 

@@ -13,13 +13,48 @@ constexpr uint32_t kMagic = 0x31535046;  // "FPS1"
 
 }  // namespace
 
+std::string encode_deltas(std::span<const uint64_t> ids) {
+  constexpr size_t kMost = 10;  // bytes of an id
+  std::string out(ids.size() * sizeof(uint64_t) + kMost, '\0');
+  size_t at = 0;
+  uint64_t last = 0;
+  for (const uint64_t id : ids) {
+    const uint64_t delta = id - last;
+    last = id;
+    // Small negative numbers are small, too.
+    uint64_t rest = (delta << 1) ^ (delta >> 63 != 0 ? UINT64_MAX : 0);
+    for (; rest >= 128; rest >>= 7) out[at++] = static_cast<char>(rest | 128);
+    out[at++] = static_cast<char>(rest);
+    if (at >= ids.size() * sizeof(uint64_t)) return {};
+  }
+  out.resize(at);
+  return out;
+}
+
+size_t decode_deltas(std::string_view bytes, std::span<uint64_t> ids) {
+  size_t at = 0;
+  uint64_t last = 0;
+  for (uint64_t& id : ids) {
+    uint64_t coded = 0;
+    for (int shift = 0;; shift += 7) {
+      check_file(at < bytes.size() && shift < 64, "ids as deltas: damaged");
+      const auto byte = static_cast<unsigned char>(bytes[at++]);
+      coded |= uint64_t{byte & 127u} << shift;
+      if (byte < 128) break;
+    }
+    last += (coded >> 1) ^ ((coded & 1) != 0 ? UINT64_MAX : 0);
+    id = last;
+  }
+  return at;
+}
+
 std::string_view to_string(Kind kind) {
   constexpr std::string_view kNames[] = {
-      "nothing",     "hello",       "pull_dense", "push_dense", "set_dense",
-      "pull_sparse", "push_sparse", "push_uses",  "barrier",    "meet",
-      "save",        "commit",      "load",       "shrink",     "stats",
-      "ping",        "goodbye",     "stop",       "copy",       "standby",
-      "state",       "follow",      "complete",   "reply",      "refused"};
+      "nothing",     "hello",     "pull_dense", "push_dense", "set_dense", "pull_sparse",
+      "push_sparse", "push_uses", "barrier",    "meet",       "save",      "commit",
+      "load",        "shrink",    "stats",      "ping",       "goodbye",   "stop",
+      "copy",        "standby",   "state",      "follow",     "complete",  "forget",
+      "reply",       "refused"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -54,9 +89,8 @@ Header decode(std::span<const char, kHeaderBytes> bytes) {
              "parameter server message: unknown kind ", int{kind});
   h.kind = static_cast<Kind>(kind);
   h.flags = in.number<uint8_t>();
-  check_file(
-      (h.flags & ~(kDoNotMake | kAlone | kByThreshold | kBase | kDelta | kText | kNewCopy)) == 0,
-      "parameter server message: unknown flags ", int{h.flags});
+  check_file((h.flags & kDeltas) == 0 || has_ids(h.kind), "parameter server message: flags ",
+             int{h.flags}, " of ", to_string(h.kind), ", which has no ids");
   check_file(in.number<uint16_t>() == 0, "parameter server message: reserved bytes are not zero");
   h.table = in.number<uint32_t>();
   h.lr = in.number<float>();

@@ -27,8 +27,9 @@
 //   kState         count = offset                  some of the state of who is in its place
 //   kFollow                                        none; the state is whole, and taken over
 //   kComplete                                      none; all that was confirmed meanwhile is there
-//   kReply         of the request                  as above
-//   kRefused       of the request                  why; count = kind of the error
+//   kForget                                        none; it has missed changes, and is to forget
+//   all kReply         of the request                  as above kRefused       of the request why;
+//   count = kind of the error
 #pragma once
 
 #include <array>
@@ -67,6 +68,7 @@ enum class Kind : uint8_t {
   kState,
   kFollow,
   kComplete,
+  kForget,
   kReply,
   kRefused,
 };
@@ -76,12 +78,17 @@ constexpr bool is_push(Kind kind) {
   return kind == Kind::kPushDense || kind == Kind::kPushSparse || kind == Kind::kPushUses;
 }
 
+constexpr bool has_ids(Kind kind) {
+  return kind == Kind::kPullSparse || kind == Kind::kPushSparse || kind == Kind::kPushUses;
+}
+
 inline constexpr uint8_t kDoNotMake = 1;                      // flag of kPullSparse
 inline constexpr uint8_t kBase = 8, kDelta = 16, kText = 32;  // of kSave and kCommit (snapshot.h)
 inline constexpr uint8_t kByThreshold = 4;                    // of kShrink: there is one
 inline constexpr uint8_t kAlone = 2;  // of a reply: the server has no copy any more
 // Of a reply to a ping or a change, whose text is its ip:port: the server has a copy again.
 inline constexpr uint8_t kNewCopy = 64;
+inline constexpr uint8_t kDeltas = 128;  // of what has ids: they travel as deltas
 
 // Of the two that have the same tables (replica.h), one is active.
 enum class Part : uint64_t {
@@ -139,6 +146,12 @@ struct Welcome {
 };
 std::string encode(const Welcome& welcome);
 Welcome decode_welcome(std::string_view bytes);
+
+// Ids as differences of neighbours, 7 bits to a byte, in any order: small ids take two or three
+// bytes instead of eight. Empty where that is not smaller.
+std::string encode_deltas(std::span<const uint64_t> ids);
+// Exactly so many ids; where they end in `bytes`.
+size_t decode_deltas(std::string_view bytes, std::span<uint64_t> ids);
 
 // Appends and takes numbers and texts; for the payloads here, statistics and snapshots.
 template <class T>

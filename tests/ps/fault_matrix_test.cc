@@ -37,8 +37,9 @@ std::string words_for(const Row& row, const std::string& log) {
   const std::string who =
       (row.victim == "server" ? "parameter server " : "worker ") + std::to_string(victim_of(row));
   constexpr const char* kWords[] = {
-      "takes its place",   "is lost",      "has not come", "heard nothing", "waits for",
-      "cannot be reached", "is not there", "has closed",   "reset",         "disconnected"};
+      "takes its place",         "is lost",      "has not come", "heard nothing", "waits for",
+      "cannot be reached",       "is not there", "has closed",   "reset",         "disconnected",
+      "goes on without its copy"};
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);)
     for (const char* words : kWords)
@@ -60,7 +61,10 @@ class Job {
 
  private:
   bool server_dies() const { return row_.victim == "server"; }
-  bool goes_on() const { return server_dies() ? row_.replicas == 2 : row_.mode == "async"; }
+  // A worker learns of the copy from the server.
+  bool goes_on() const {
+    return server_dies() ? row_.replicas == 2 && row_.phase != "start" : row_.mode == "async";
+  }
   std::string log(const std::string& who) const { return folder_ / who; }
 
   void start_server(int s) {
@@ -114,7 +118,7 @@ class Job {
     while (row_.named.empty() && now() < fault + kEnded) {
       std::vector<Process*> others{workers_[0].get()};
       if (server_dies())
-        others.push_back(workers_[1].get());
+        others.insert(others.end(), {workers_[1].get(), servers_[1 - victim_].get()});
       else
         others.insert(others.end(), {servers_[0].get(), servers_[1].get()});
       for (const Process* p : others)
@@ -175,12 +179,8 @@ std::vector<Row> all_rows() {
   for (const char* phase : {"start", "pull", "push", "barrier", "save", "load", "shrink"})
     for (const char* victim : {"worker", "server"})
       for (const int number : {SIGKILL, SIGSTOP})
-        for (const char* mode : {"sync", "async"}) {
-          rows.push_back({phase, victim, mode, number});
-          // A worker learns of the copy from the server.
-          if (std::string(victim) == "server" && std::string(phase) != "start")
-            rows.push_back({phase, victim, mode, number, 2});
-        }
+        for (const char* mode : {"sync", "async"})
+          for (const int replicas : {1, 2}) rows.push_back({phase, victim, mode, number, replicas});
   return rows;
 }
 

@@ -1,10 +1,14 @@
 // Servers with copies: one dies, workers go on with its copy, and nothing is lost.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
 #include <thread>
 
+#include "fleetx/ps/ask_server.h"
+#include "fleetx/ps/identity.h"
+#include "fleetx/ps/server_link.h"
 #include "tests/ps/job.h"
 #include "tests/ps/process.h"
 #include "tests/support/certificates.h"
@@ -231,6 +235,91 @@ TEST(Replica, ACopyIsMadeAgainSoThatASecondLossLosesNothing) {
     EXPECT_LT(broken.longest, 5);
     for (size_t s = 0; s < 2; ++s) EXPECT_EQ(chain.servers[s]->wait(), 0) << chain.logs();
   }
+}
+
+// The server dies before any reply could tell the workers that it has a copy again.
+TEST(Replica, AWorkerThatWasNotToldOfTheNewCopyFindsIt) {
+  for (const size_t first : {size_t{0}, size_t{1}}) {
+    Chain chain("async");
+    const JobSpec job = chain.job();
+    Values ones(job.dense[0]), values(job.dense[0]);
+    for (auto& p : ones.params) std::ranges::fill(p, 1.0f);
+    for (auto& p : values.params) std::ranges::fill(p, 0.0f);
+    Client a(chain.client(0)), b(chain.client(1));
+    a.set_dense(0, values.const_pointers()).wait();
+    const auto push = [&] {
+      for (Client* client : {&a, &b})
+        for (int i = 0; i < 10; ++i) client->push_dense(0, ones.const_pointers(), 0).wait();
+    };
+    push();
+    chain.kill(first);
+    push();
+    chain.start_again(first);
+    chain.kill(1 - first);
+    push();
+    b.pull_dense(0, values.pointers()).wait();
+    for (const auto& p : values.params)
+      for (const float x : p) EXPECT_EQ(x, 60) << chain.logs();
+    a.goodbye();
+    b.goodbye();
+    EXPECT_EQ(chain.servers[first]->wait(), 0) << chain.logs();
+  }
+}
+
+// Says hello to the copy of a server in the name of its worker, as another process of it: then what
+// the server passes on does not follow what the copy knows, and the server goes on without it.
+void put_out_of_step(const Chain& chain, size_t server) {
+  const comm::TcpIdentity identity = identity_of("s3cret", "default");
+  const ServerAnswer copy =
+      ask_server(chain.endpoints[1 - server], identity, wire::Kind::kCopy, std::chrono::seconds(1));
+  LinkOptions options;
+  options.identity = identity;
+  options.server = static_cast<int>(server);
+  options.hello = {.start = 77,
+                   .server = static_cast<uint32_t>(server),
+                   .job = chain.job().text(),
+                   .forwarded = 1};
+  options.endpoint = comm::parse_endpoint(copy.text);
+  const Fd epoll(epoll_create1(EPOLL_CLOEXEC));
+  ServerLink(options, epoll.get()).connect(comm::after(std::chrono::seconds(1)));
+}
+
+TEST(Replica, ACopyThatHasMissedChangesIsMadeAgain) {
+  Chain chain("async");
+  const JobSpec job = chain.job();
+  Values ones(job.dense[0]), values(job.dense[0]);
+  for (auto& p : ones.params) std::ranges::fill(p, 1.0f);
+  for (auto& p : values.params) std::ranges::fill(p, 0.0f);
+  const auto ids = std::make_shared<const IdBatch>(std::vector<int64_t>{1, 2, 3, 4, 5}, 2);
+  std::vector<float> rows(15, 1.0f), first(15), last(15);
+  Client a(chain.client(0)), b(chain.client(1));
+  a.set_dense(0, values.const_pointers()).wait();
+  a.pull_sparse(0, ids, first.data()).wait();
+  const auto push = [&] {
+    for (Client* client : {&a, &b})
+      for (int i = 0; i < 10; ++i) {
+        client->push_dense(0, ones.const_pointers(), 0).wait();
+        client->push_sparse(0, ids, rows.data(), 0).wait();
+      }
+  };
+  push();
+  put_out_of_step(chain, 0);
+  push();
+  ASSERT_TRUE(chain.servers[0]->says("goes on without its copy")) << chain.logs();
+  ASSERT_TRUE(chain.servers[1]->says("has missed changes")) << chain.logs();
+  ASSERT_TRUE(chain.servers[0]->says("has a copy again")) << chain.logs();
+  push();
+  chain.kill(0);
+  push();
+  b.pull_dense(0, values.pointers()).wait();
+  b.pull_sparse(0, ids, last.data()).wait();
+  for (const auto& p : values.params)
+    for (const float x : p) EXPECT_EQ(x, 80) << chain.logs();
+  for (size_t i = 0; i < last.size(); ++i)
+    EXPECT_NEAR(last[i], first[i] + 80, 1e-4) << chain.logs();
+  a.goodbye();
+  b.goodbye();
+  EXPECT_EQ(chain.servers[1]->wait(), 0) << chain.logs();
 }
 
 // Pushes go on all the time; each is applied once.

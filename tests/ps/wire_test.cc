@@ -42,6 +42,29 @@ TEST(Wire, RefusesDamagedHeaders) {
   expect_error(kDamaged, {"not finite"}, [&] { decode(encode(infinite)); });
 }
 
+TEST(Wire, IdsTravelAsDeltasWhereThatIsSmaller) {
+  const auto back = [](const std::string& bytes, size_t count) {
+    std::vector<uint64_t> ids(count);
+    EXPECT_EQ(decode_deltas(bytes, ids), bytes.size());
+    return ids;
+  };
+  const std::vector<uint64_t> small{7, 3, 999'999, 0, 0, 1'000'000};
+  const std::string bytes = encode_deltas(small);
+  EXPECT_EQ(bytes.size(), 1 + 1 + 3 + 3 + 1 + 3);
+  EXPECT_EQ(back(bytes, small.size()), small);
+  // Large ones among small ones; alone they are sent as they are.
+  std::vector<uint64_t> mixed(64, 5);
+  mixed[10] = UINT64_MAX;
+  mixed[20] = uint64_t{1} << 63;
+  EXPECT_EQ(back(encode_deltas(mixed), mixed.size()), mixed);
+  EXPECT_EQ(encode_deltas(std::vector<uint64_t>{uint64_t{1} << 62, 3, uint64_t{1} << 61}), "");
+  EXPECT_EQ(encode_deltas({}), "");
+  std::vector<uint64_t> ids(small.size());
+  for (size_t n = 0; n < bytes.size(); ++n)
+    expect_error(kDamaged, {"deltas"}, [&] { decode_deltas(bytes.substr(0, n), ids); });
+  expect_error(kDamaged, {"deltas"}, [&] { decode_deltas(std::string(20, '\xff'), ids); });
+}
+
 TEST(Wire, RefusesDamagedTexts) {
   const std::string hello =
       encode(Hello{.start = 1, .server = 2, .job = "tables", .pushes = {5, 6}});
