@@ -13,6 +13,7 @@ from runner import PEERS, ROOT, Failed, settings
 from suite import Case
 
 LINES = {False: 100_000, True: 20_000}  # by --quick
+BATCH, COMPUTE_STEPS = 512, 200
 TENSORFLOW, PADDLE2, PADDLE1, TORCH_RPC = "tensorflow", "paddle 2.6", "paddle 1.8", "torch RPC"
 OWN_COMPUTE, TORCH_COMPUTE = "own compute alone", "torch compute alone"
 # Of each number of workers: what of ours, against whom, and what is asked of the rate and of that per CPU second.
@@ -36,7 +37,7 @@ def measure_ps(bench, runner, options):
 
 def comparisons(bench, workers, rounds, runner):
     def compare(what, peer, asked, name, unit="examples/s", field="examples_per_s"):
-        case = Case(bench.name, unit, {peer: asked}, name, 512, workers=workers, threads=1, field=field)
+        case = Case(bench.name, unit, {peer: asked}, name, BATCH, workers=workers, threads=1, field=field)
         figure = Figure(case, peer, rounds=rounds)
         player = peer.replace("own async", "fleetx async")
         missing = runner.missing(player)
@@ -50,7 +51,7 @@ def comparisons(bench, workers, rounds, runner):
                   compare(what, peer, per_cpu, f"CPU of {what}, 1 server", "examples/CPU s", "examples_per_cpu_s")]
     if workers == 1:
         found += [compare(what, peer, rate, f"{what} against compute") for what, peer, rate in COMPUTE]
-    memory = Case(bench.name, "MiB", {}, "memory of a worker, async", 512, workers=workers, threads=1, field="rss_mib",
+    memory = Case(bench.name, "MiB", {}, "memory of a worker, async", BATCH, workers=workers, threads=1, field="rss_mib",
                   lower_is_better=True, limit=200)
     return [*found, Comparison(Figure(memory, "", rounds=rounds), "fleetx async")]
 
@@ -63,7 +64,7 @@ class Jobs:
 
     def players(self, workers):
         own = functools.partial(self.ours, workers)
-        alone = Case("ps", "", {}, "wide-deep", 512, threads=1, warmup=20, steps=200)
+        alone = Case("ps", "", {}, "wide-deep", BATCH, threads=1, warmup=20, steps=COMPUTE_STEPS)
         return {
             "fleetx async": lambda: own("paddle_ctr.py", "async"),
             TENSORFLOW: lambda: self.peer(TENSORFLOW, ["tensorflow_ctr.py", workers]),
@@ -100,8 +101,9 @@ class Jobs:
         return self._run([self.runner.interpreter(name), *command], mode, {})
 
     def compute(self, command):
+        """Over all steps, as the pass of a job counts: not the best step."""
         line = self.runner.figures(command, self.runner.cores(1), 1)
-        return {**line, "examples_per_s": line["items_per_s"]}
+        return {**line, "examples_per_s": BATCH * COMPUTE_STEPS / line["total_s"]}
 
     def _run(self, command, mode, env):
         with tempfile.TemporaryDirectory() as folder:
