@@ -4,6 +4,7 @@
 
 #include "fleetx/base/mesh.h"
 #include "fleetx/base/mesh_part.h"
+#include "fleetx/ir/owned.h"
 
 namespace fleetx::ir {
 
@@ -35,7 +36,8 @@ bool Uniform::along(std::string_view axis) const {
 
 bool Uniform::is_uniform_at_start(const VarInfo& info) const {
   if (diverging_.contains(info.name) || info.placement.is_transient()) return false;
-  return info.placement.is_replicated() || !along(info.placement.axis);
+  return std::none_of(axes_.begin(), axes_.end(),
+                      [&](const std::string& axis) { return differs_along(info, axis); });
 }
 
 void Uniform::run(const Op& op) {

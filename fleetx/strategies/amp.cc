@@ -47,7 +47,6 @@
 #include "fleetx/strategies/amp_casts.h"
 #include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/data_parallel.h"
-#include "fleetx/strategies/owners.h"
 #include "fleetx/strategies/pipeline_unroll.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
@@ -252,7 +251,7 @@ class Amp final : public Strategy {
  private:
   // Not a parameter of another stage of a pipeline.
   static bool is_here(const ir::Program& main, const ir::Training::Parameter& p) {
-    return !main.var(p.gradient).attrs.contains(kOwnerAttr);
+    return !main.var(p.gradient).attrs.contains(kStageOfGradient);
   }
 
   static DType half_of(const ir::Attrs& options) {

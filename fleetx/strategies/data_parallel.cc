@@ -45,8 +45,8 @@
 #include <algorithm>
 #include <map>
 
-#include "fleetx/base/mesh_part.h"
 #include "fleetx/ir/builder.h"
+#include "fleetx/ir/owned.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
@@ -69,9 +69,7 @@ bool is_sparse(const ir::Program& program, const std::string& var) {
   return program.var(var).type.kind == ir::VarKind::kSparseRows;
 }
 
-bool is_shared(const ir::VarInfo& info) {
-  return info.placement.is_replicated() || whole_axis(info.placement.axis) != kDataAxis;
-}
+bool is_shared(const ir::VarInfo& info) { return !ir::differs_along(info, kDataAxis); }
 
 class DataParallel final : public Strategy {
  public:
@@ -154,7 +152,7 @@ class DataParallel final : public Strategy {
     // Whole numbers count something, and counts of all workers add up.
     const ir::Uniform uniform(main, kDataAxis);
     for (const std::string& var : uniform.diverging())
-      if (!main.var(var).placement.is_owned())
+      if (!ir::owner_of(main.var(var)))
         place_state(programs, var,
                     ir::Placement::per_rank(kDataAxis, is_float(main.var(var).type.dtype)
                                                            ? ir::Placement::Resize::kAverage

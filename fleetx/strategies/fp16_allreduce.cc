@@ -17,6 +17,7 @@
 // while it is in cache, into its bucket; buckets hold as many gradients as those of f32 of twice
 // the size. f16 has 10 bits behind the point and ends at 65504; bf16 (dtype="bfloat16") has 7, and
 // the range of f32. Sparse gradients and those of other types are left to data_parallel.
+#include "fleetx/ir/owned.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
@@ -91,9 +92,8 @@ class Fp16AllReduce final : public Strategy {
  private:
   static bool is_f32(const ir::Program& main, const ir::Training::Parameter& p) {
     const ir::TensorType& type = main.var(p.gradient).type;
-    const ir::Placement& placement = main.var(p.name).placement;
     return type.dtype == DType::kF32 && type.kind == ir::VarKind::kDense &&
-           (placement.is_replicated() || placement.axis != kDataAxis);
+           !ir::differs_along(main.var(p.name), kDataAxis);
   }
 
   static void average_in(ir::Rewriter& rw, const std::vector<Gradient>& bucket, DType dtype,

@@ -19,7 +19,7 @@ class Gather {
   Gather(Programs& programs, const Owners& owners, const GatherOptions& options)
       : programs_(programs), rw_(programs.main), owners_(owners), options_(options) {
     for (const ir::Training::Parameter& p : programs.main.training().parameters)
-      divided_.insert(p.name);
+      if (owners.is_here(p.name)) divided_.insert(p.name);
   }
 
   void run() {
@@ -32,9 +32,11 @@ class Gather {
         rw_.insert(segments_[i].first, wait);
     }
     for (const std::string& name : divided_) {
-      place_with_owner(programs_, name, owners_.group(), owners_.of(name));
+      place_with_owner(programs_, name, owners_.place(name));
       give_first_value(name);
     }
+    for (const ir::Training::Parameter& p : rw_.program().training().parameters)
+      if (!divided_.contains(p.name)) place_with_owner(programs_, p.name, owners_.place(p.name));
     forget_others();
   }
 
@@ -59,6 +61,16 @@ class Gather {
     return out;
   }
 
+  // What is being sent to another stage is waited for under the name that it was sent with.
+  bool waits_for_copies(Position op) {
+    if (op->type() != "send_wait") return false;
+    const std::string ticket = op->in("ticket").front();
+    const Position start = rw_.last_writer(ticket);
+    FLEETX_CHECK(start != rw_.end(), ir::describe(*op), "waits for what nothing sends");
+    rw_.set_inputs(op, "xs", start->in("xs"));
+    return true;
+  }
+
   // From now on ops read copies. One of the segment before is kept.
   void cut() {
     std::map<std::string, Copy> copies;
@@ -67,6 +79,7 @@ class Gather {
       if (op->role == Role::kUpdate) continue;
       const Names used = parameters_of(*op);
       if (used.empty()) continue;
+      if (waits_for_copies(op)) continue;
       const bool more = std::any_of(used.begin(), used.end(), [&](const std::string& name) {
         const auto it = copies.find(name);
         return it == copies.end() || it->second.last + 1 != segments_.size();

@@ -66,10 +66,9 @@ class OwnUpdates {
   OwnUpdates(Programs& programs, int stage)
       : programs_(programs), rw_(programs.main), stage_(stage) {
     for (const ir::Training::Parameter& p : programs.main.training().parameters) {
-      const auto& attrs = programs.main.var(p.gradient).attrs;
-      const auto owner = attrs.find(kOwnerAttr);
-      if (owner == attrs.end()) continue;
-      elsewhere_.emplace(p.name, static_cast<int>(owner->second.as<int64_t>()));
+      const auto elsewhere = programs.main.var(p.gradient).attrs.find(kStageOfGradient);
+      if (elsewhere == programs.main.var(p.gradient).attrs.end()) continue;
+      elsewhere_.emplace(p.name, static_cast<int>(elsewhere->second.as<int64_t>()));
       gone_.insert(p.name);
       gone_.insert(p.gradient);
     }
@@ -98,12 +97,17 @@ class OwnUpdates {
         const int owner = it == elsewhere_.end() ? stage_ : it->second;
         for (const Names& names : op->outputs)
           for (const std::string& var : names)
-            if (rw_.program().var(var).persistable && !rw_.program().var(var).is_parameter)
-              writers[var].insert(owner);
+            if (is_state_of_stage(rw_.program().var(var))) writers[var].insert(owner);
       }
     }
     for (const auto& [var, owners] : writers)
       if (owners.size() == 1) state_.emplace(var, *owners.begin());
+  }
+
+  // Sharding has given other state to owners inside of stages already.
+  static bool is_state_of_stage(const ir::VarInfo& var) {
+    const auto owner = ir::owner_of(var);
+    return var.persistable && !var.is_parameter && (!owner || owner->group == kStageAxis);
   }
 
   // Whether the op is about what other stages have; so are its results then.
@@ -136,22 +140,17 @@ class Pipeline final : public Strategy {
   std::string_view name() const override { return "pipeline"; }
   Traits traits() const override {
     const char* own = "its workers have parameters of their own, those of a stage must be the same";
-    return {
-        .acts = {{Phase::kForward, {"amp", "sync_batch_norm"}},
-                 {Phase::kGradients, {"recompute"}},
-                 {Phase::kUpdates, {"amp", "lars", "lamb"}}},
-        .conflicts = {
-            {"gradient_merge",
-             "a pipeline adds up the gradients of micro-batches itself; raise "
-             "pipeline_configs['accumulate_steps'] instead"},
-            {"localsgd", own},
-            {"adaptive_localsgd", own},
-            {"dgc", "its momentum and residuals would be kept for every stage"},
-            {"sharding",
-             "state that belongs to a stage cannot be divided again yet; leave one of them off"},
-            {"tensor_parallel",
-             "parts of layers cannot belong to stages yet; leave one of them off"},
-            {"parameter_server", "servers keep parameters of all stages; use collective mode"}}};
+    return {.acts = {{Phase::kForward, {"amp", "sync_batch_norm", "tensor_parallel"}},
+                     {Phase::kGradients, {"recompute", "tensor_parallel"}},
+                     {Phase::kUpdates, {"amp", "lars", "lamb", "sharding"}}},
+            .conflicts = {{"gradient_merge",
+                           "a pipeline adds up the gradients of micro-batches itself; raise "
+                           "pipeline_configs['accumulate_steps'] instead"},
+                          {"localsgd", own},
+                          {"adaptive_localsgd", own},
+                          {"dgc", "its momentum and residuals would be kept for every stage"},
+                          {"parameter_server",
+                           "servers keep parameters of all stages; use collective mode"}}};
   }
   // micro_batch_size 1: whatever is fed, in equal parts.
   ir::Attrs options() const override {

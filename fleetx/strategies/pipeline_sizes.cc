@@ -7,6 +7,20 @@ namespace fleetx::strategies {
 
 using ir::kExampleA;
 
+namespace {
+
+constexpr const char* kAnyBatch =
+    "; declare the data with a first size of -1, and give layers that take sizes (reshape, expand) "
+    "-1 in its place";
+
+}  // namespace
+
+void check_parts(int64_t batch, int micro_batches, int64_t size) {
+  check_arg(size > 0 ? batch == size * micro_batches : batch % micro_batches == 0,
+            "pipeline: the data are declared with a batch of ", batch, ", which is not ",
+            micro_batches, " micro-batches", size > 0 ? str(" of ", size) : "", kAnyBatch);
+}
+
 BatchSizes::BatchSizes(const ir::Program& main, const IsCut& is_cut, int micro_batches)
     : p_(main), is_cut_(is_cut), parts_(micro_batches) {
   for (const ir::VarInfo* v : main.vars())
@@ -26,7 +40,15 @@ BatchSizes::BatchSizes(const ir::Program& main, const IsCut& is_cut, int micro_b
     for (const ir::Names& names : op.outputs)
       for (const std::string& name : names) data_.emplace(name, data);
   }
-  small_ = infer(kExampleA, kExampleA);
+  try {
+    small_ = infer(kExampleA, kExampleA);
+  } catch (const Error& e) {
+    if (!known_) throw;
+    fail(Error::Kind::kInvalidArgument,
+         str("pipeline: the data are declared with the size of the batch, and the program does not "
+             "work with one of ",
+             micro_batches, " micro-batches of it: ", e.what(), kAnyBatch));
+  }
   if (known_) return;
   large_ = infer(2 * kExampleA, kExampleA);
   larger_ = infer(3 * kExampleA, kExampleA);
@@ -45,7 +67,8 @@ BatchSizes::Types BatchSizes::infer(int64_t rows, int64_t other) const {
     types.emplace(v->name, type);
   }
   for (const ir::Op& op : p_.ops()) {
-    if (op.role != ir::Role::kForward) continue;
+    // Of a known batch gradients may have the size in them, too.
+    if (op.role != ir::Role::kForward && !(known_ && op.role == ir::Role::kBackward)) continue;
     const auto made = ir::infer_types(
         op, [&](const std::string& name) -> const ir::TensorType& { return types.at(name); });
     for (size_t s = 0; s < made.size(); ++s)

@@ -18,10 +18,15 @@ struct RowSizes {
   std::string like;
 };
 
+// A batch for which the program is built must be so many micro-batches; `size`: of as many samples,
+// 0 of any number. Else kInvalidArgument.
+void check_parts(int64_t batch, int micro_batches, int64_t size);
+
 class BatchSizes {
  public:
   using IsCut = std::function<bool(const ir::VarInfo&)>;
-  // Of the forward part of `main`, whose data are cut into `micro_batches` parts.
+  // Of the forward part of `main`, whose data are cut into `micro_batches` parts. kInvalidArgument
+  // where the program is built for one size of the batch, and not for a micro-batch.
   BatchSizes(const ir::Program& main, const IsCut& is_cut, int micro_batches);
 
   // kInvalidArgument where a size follows from something else than the batch.

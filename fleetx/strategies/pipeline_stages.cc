@@ -316,18 +316,22 @@ bool StageMap::is_once(const Op& op) const {
   return once;
 }
 
-bool StageMap::is_cut(const ir::VarInfo& data) const {
-  if (!data.is_data || data.type.shape.rank() == 0) return false;
-  // Where no size is unknown, the batch is that of the first data; others may have several rows for
-  // a sample.
+// Where no size is unknown, the batch is that of the first data; others may have several rows for a
+// sample.
+int64_t StageMap::batch() const {
   int64_t batch = 0;
   for (const ir::VarInfo* v : p_.vars()) {
     if (!v->is_data || v->type.shape.rank() == 0) continue;
-    if (batch == 0 || v->type.shape[0] < 0) batch = v->type.shape[0];
-    if (batch < 0) break;
+    if (v->type.shape[0] < 0) return -1;
+    if (batch == 0) batch = v->type.shape[0];
   }
-  const int64_t rows = data.type.shape[0];
-  return batch < 0 ? rows < 0 : rows % batch == 0;
+  return batch == 0 ? -1 : batch;
+}
+
+bool StageMap::is_cut(const ir::VarInfo& data) const {
+  if (!data.is_data || data.type.shape.rank() == 0) return false;
+  const int64_t rows = data.type.shape[0], all = batch();
+  return all < 0 ? rows < 0 : rows % all == 0;
 }
 
 // State that changes with each micro-batch makes what is read of it change, too.

@@ -50,6 +50,8 @@ class StageMap {
   bool is_once(const ir::Op& op) const;  // for all micro-batches together
   // Data that are cut into micro-batches: those whose first dimension is that of the batch.
   bool is_cut(const ir::VarInfo& data) const;
+  // Samples of a batch, where the program is built for so many; -1: for any number.
+  int64_t batch() const;
   // The first stage that reads a parameter or other state; kAnyStage where none does.
   int owner(const std::string& state) const;
   std::set<int> readers(const std::string& var) const;

@@ -55,6 +55,7 @@ class Unroll {
         count_(options.of.micro_batches),
         values_{group_of_values(options.of.stages), {}},
         gradients_{kStageAxis, {}} {
+    check_batch();
     find_owned_elsewhere();
     find_parts();
     find_messages();
@@ -90,6 +91,13 @@ class Unroll {
   };
 
   // ---- what there is to do ----
+
+  // A program that is built for one size of the batch must be one for that of a micro-batch, too.
+  void check_batch() {
+    if (map_.batch() < 0 || count_ == 1) return;
+    check_parts(map_.batch(), count_, options_.micro_batch_size);
+    (void)sizes();
+  }
 
   // Trained parameters whose gradient is made elsewhere than on the first stage that uses them.
   void find_owned_elsewhere() {
@@ -374,11 +382,14 @@ class Unroll {
       start_receive(gradients_, m, name(m.var, i), with_sizes(of, Role::kBackward));
     }
   }
-  NewOp with_sizes(const std::string& var, Role role) {
+  const BatchSizes& sizes() {
     if (!sizes_)
       sizes_.emplace(
           before_, [this](const ir::VarInfo& v) { return map_.is_cut(v); }, count_);
-    const RowSizes s = sizes_->of(var);
+    return *sizes_;
+  }
+  NewOp with_sizes(const std::string& var, Role role) {
+    const RowSizes s = sizes().of(var);
     NewOp op{.type = kReceive, .attrs = {{"shape", s.fixed}, {"dtype", s.dtype}}, .role = role};
     if (s.like.empty()) return op;
     op.inputs = {{"like", {s.like}}};
@@ -441,7 +452,7 @@ class Unroll {
          .attrs = {{"shape", before_.var(p.name).type.shape},
                    {"dtype", before_.var(p.gradient).type.dtype},
                    {"value", 0.0}}});
-    rw_.edit_var(none).attrs.insert_or_assign(kOwnerAttr, map_.owner(p.name));
+    rw_.edit_var(none).attrs.insert_or_assign(kStageOfGradient, map_.owner(p.name));
     rw_.set_gradient(p.name, none);
   }
 
@@ -538,8 +549,9 @@ class Unroll {
                         : v->is_parameter       ? map_.owner(v->name)
                                                 : kAnyStage;
       if (owner == kAnyStage) continue;
-      check_arg(v->placement.is_replicated(), "pipeline: '", v->name, "' is ", v->placement,
-                " already; what another strategy has divided cannot belong to a stage, too: "
+      check_arg(v->placement.is_replicated() || v->placement.is_sharded(), "pipeline: '", v->name,
+                "' is ", v->placement,
+                " already; what another strategy has given away cannot belong to a stage, too: "
                 "switch one of them off");
       place_on_stage(programs_, v->name, owner, stage_);
     }
@@ -579,12 +591,8 @@ class Unroll {
 void unroll(Programs& programs, const UnrollOptions& options) { Unroll(programs, options).run(); }
 
 void place_on_stage(Programs& programs, const std::string& state, int owner, int stage) {
-  place_with_owner(programs, state, kStageAxis, owner);
-  if (owner == stage || programs.startup.find(state) == nullptr) return;
-  ir::Rewriter startup(programs.startup);
-  for (auto op = startup.begin(); op != startup.end();)
-    op = op->writes(state) ? startup.erase(op) : std::next(op);
-  startup.erase_var(state);
+  place_with_owner(programs, state, {kStageAxis, owner});
+  if (owner != stage) forget_first_value(programs.startup, state);
 }
 
 }  // namespace fleetx::strategies

@@ -49,6 +49,7 @@
 #include "fleetx/strategies/gather_parameters.h"
 #include "fleetx/strategies/gradient_order.h"
 #include "fleetx/strategies/owners.h"
+#include "fleetx/strategies/pipeline_unroll.h"
 #include "fleetx/strategies/strategy.h"
 
 namespace fleetx::strategies {
@@ -83,9 +84,13 @@ std::string copies_of(const StrategyContext& context) {
 
 Owners owners_of(const ir::Program& main, const StrategyContext& context) {
   const std::string group = group_of(context);
+  const Mesh& mesh = context.mesh;
   return {main,
           main.training().parameters,
-          {.group = group, .rank = context.mesh.coordinate(group), .ranks = degree_of(context)}};
+          {.group = group,
+           .rank = mesh.coordinate(group),
+           .ranks = degree_of(context),
+           .stage = mesh.has(kStageAxis) ? mesh.coordinate(kStageAxis) : 0}};
 }
 
 bool is_dense(const ir::Program& main, const std::string& var) {
@@ -230,9 +235,10 @@ class DivideUpdates {
       add_up_norms(rw_, training_, owners_.group(),
                    [&](const std::string& parameter) { return owners_.is_own(parameter); });
     const double segment = context_.options.at("segment_MB").as<double>() * (1 << 20);
+    Parameters here = training_.parameters;
+    std::erase_if(here, [&](const auto& p) { return !owners_.is_here(p.name); });
     if (stage_of(context_) < 3)
-      for (const Parameters& part : segments_of(rw_.program(), training_.parameters, segment))
-        send_updated(part);
+      for (const Parameters& part : segments_of(rw_.program(), here, segment)) send_updated(part);
     for (const ir::Training::Parameter& p : training_.parameters) divide_update(p);
     wait_late();
     for (const ir::Rewriter::NewOp& wait : waits_) rw_.append(wait);
@@ -287,10 +293,10 @@ class DivideUpdates {
   // The update and its state stay with the owner.
   void divide_update(const ir::Training::Parameter& p) {
     const ir::VarInfo& info = rw_.program().var(p.name);
-    check_arg(info.placement.is_replicated(), "sharding: the parameter '", p.name, "' is ",
+    check_arg(!ir::differs_along(info, kDataAxis), "sharding: the parameter '", p.name, "' is ",
               info.placement,
-              "; what another strategy has divided cannot be divided again yet: switch one of them "
-              "off");
+              "; what another strategy has divided between the same workers cannot be divided "
+              "again: switch one of them off");
     const Position update = rw_.update_of(p.name);
     FLEETX_CHECK(update->def->updates_parameters && update->in("param").size() == 1,
                  ir::describe(*update), "is not the update of one parameter");
@@ -298,14 +304,13 @@ class DivideUpdates {
       for (const std::string& var : names)
         if (var != p.name && rw_.program().var(var).persistable) give_to_owner(var, p.name);
     if (!owners_.is_own(p.name)) rw_.erase(update);
+    // Nobody here updates it: pipeline drops the rest of it.
+    for (ir::Training::Parameter& mine : rw_.edit_training().parameters)
+      if (mine.name == p.name && !owners_.is_here(p.name)) mine.learning_rate = "";
   }
   void give_to_owner(const std::string& state, const std::string& parameter) {
-    place_with_owner(programs_, state, owners_.group(), owners_.of(parameter));
-    if (owners_.is_own(parameter) || programs_.startup.find(state) == nullptr) return;
-    ir::Rewriter startup(programs_.startup);
-    for (Position op = startup.begin(); op != startup.end();)
-      op = op->writes(state) ? startup.erase(op) : std::next(op);
-    startup.erase_var(state);
+    place_with_owner(programs_, state, owners_.place(parameter));
+    if (!owners_.is_own(parameter)) forget_first_value(programs_.startup, state);
   }
 
   // For errors: the gradients were on their way before there was a counter.
@@ -381,7 +386,8 @@ class Sharding final : public Strategy {
   Traits traits() const override {
     const char* own =
         "their workers have parameters of their own, of which nobody can be the owner";
-    return {.acts = {{Phase::kGradients, {"recompute", "amp", "gradient_merge"}},
+    return {.acts = {{Phase::kGradients,
+                      {"recompute", "amp", "gradient_merge", "pipeline", "tensor_parallel"}},
                      {Phase::kUpdates, {"amp", "lars", "lamb"}}},
             .groups = {kDataAxis},
             .conflicts = {{"localsgd", own},
@@ -438,9 +444,12 @@ class Sharding final : public Strategy {
   }
 
   std::vector<std::string> more_groups(const StrategyContext& context) const override {
-    if (!is_hybrid(context)) return {};
-    std::vector<std::string> groups{group_of(context)};
-    if (stage_of(context) >= 2) groups.push_back(copies_of(context));
+    std::vector<std::string> groups;
+    if (is_hybrid(context)) groups.push_back(group_of(context));
+    if (is_hybrid(context) && stage_of(context) >= 2) groups.push_back(copies_of(context));
+    // Checkpoints bring together what owners of all stages have.
+    if (context.mesh.has(kStageAxis) && context.mesh.size(kStageAxis) > 1)
+      groups.push_back(str(kStageAxis, "+", group_of(context)));
     return groups;
   }
 

@@ -28,6 +28,7 @@
 
 #include "fleetx/ir/builder.h"
 #include "fleetx/ir/divided.h"
+#include "fleetx/ir/owned.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/choices.h"
@@ -57,8 +58,8 @@ class TensorParallel final : public Strategy {
   std::string_view name() const override { return "tensor_parallel"; }
   Traits traits() const override {
     return {.acts = {{Phase::kForward},
-                     {Phase::kGradients, {"recompute", "amp", "gradient_merge"}},
-                     {Phase::kUpdates}},
+                     {Phase::kGradients, {"recompute", "gradient_merge"}},
+                     {Phase::kUpdates, {"sharding", "pipeline"}}},
             .groups = {kModelAxis},
             .conflicts = {
                 {"lars", "it needs the norms of whole parameters"},
@@ -234,7 +235,8 @@ class TensorParallel final : public Strategy {
           const ir::VarInfo& var = startup.var(name);
           if (name.ends_with(ir::kWholeSuffix))
             wholes.push_back(op);
-          else if (var.persistable && var.placement.is_replicated())
+          else if (var.persistable && !var.placement.is_transient() &&
+                   !ir::differs_along(var, kModelAxis))
             shared.push_back(name);
         }
     }

@@ -9,6 +9,7 @@
 #include "fleetx/base/file.h"
 #include "fleetx/base/log.h"
 #include "fleetx/base/names.h"
+#include "fleetx/ir/owned.h"
 #include "fleetx/ir/proto.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/transform.h"
@@ -69,7 +70,7 @@ const Tensor& find(const runtime::Scope& scope, const std::string& name) {
 
 Tensor whole_value(const runtime::Scope& scope, const ir::VarInfo& var,
                    const comm::Groups& groups) {
-  if (var.placement.is_owned() && !scope.has(var.name)) return to_whole(var, {}, groups);
+  if (ir::owner_of(var) && !scope.has(var.name)) return to_whole(var, {}, groups);
   const Tensor& own = find(scope, var.name);
   return var.placement.is_replicated() ? own : to_whole(var, scope.get(var.name), groups);
 }

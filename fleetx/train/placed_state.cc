@@ -4,6 +4,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/half.h"
+#include "fleetx/ir/owned.h"
 
 namespace fleetx::train {
 namespace {
@@ -15,8 +16,8 @@ struct Axis {
   int rank, size;
 };
 
-Axis axis_of(const ir::VarInfo& var, const comm::Groups& groups) {
-  comm::Communicator* group = groups.find(var.placement.axis);
+Axis axis_of(const std::string& name, const comm::Groups& groups) {
+  comm::Communicator* group = groups.find(name);
   return group == nullptr ? Axis{nullptr, 0, 1} : Axis{group, group->rank(), group->size()};
 }
 
@@ -94,29 +95,25 @@ Tensor share_of_sum(const ir::VarInfo& var, const Tensor& stack, const Axis& axi
 }
 
 // From the rank that has it to rank 0.
-Tensor owned_to_whole(const ir::VarInfo& var, const Tensor& own, const Axis& axis) {
-  const int owner = var.placement.owner;
-  if (axis.rank == owner) {
-    check_arg(own.defined(), "'", var.name, "' belongs to rank ", owner, " of '",
-              var.placement.axis, "' and has no value there; was the startup program run?");
-    if (owner != 0) axis.group->send(own.raw(), static_cast<int64_t>(own.bytes()), DType::kU8, 0);
+Tensor owned_to_whole(const ir::VarInfo& var, const ir::Owner& owner, const Tensor& own,
+                      const Shape& shape, const Axis& axis) {
+  if (axis.rank == owner.rank) {
+    check_arg(own.defined(), "'", var.name, "' belongs to rank ", owner.rank, " of '", owner.group,
+              "' and has no value there; was the startup program run?");
+    if (owner.rank != 0)
+      axis.group->send(own.raw(), static_cast<int64_t>(own.bytes()), DType::kU8, 0);
     return own;
   }
   if (axis.rank != 0) return {};
-  check_arg(owner < axis.size, "'", var.name, "' belongs to rank ", owner, " of '",
-            var.placement.axis, "', which has ", axis.size, " ranks here");
-  Tensor whole(var.type.dtype, var.type.shape);
-  axis.group->recv(whole.raw(), static_cast<int64_t>(whole.bytes()), DType::kU8, owner);
+  check_arg(owner.rank < axis.size, "'", var.name, "' belongs to rank ", owner.rank, " of '",
+            owner.group, "', which has ", axis.size, " ranks here");
+  Tensor whole(var.type.dtype, shape);
+  axis.group->recv(whole.raw(), static_cast<int64_t>(whole.bytes()), DType::kU8, owner.rank);
   return whole;
 }
 
-}  // namespace
-
-Tensor to_whole(const ir::VarInfo& var, const Tensor& own, const comm::Groups& groups) {
-  const ir::Placement& p = var.placement;
-  if (p.is_replicated() || p.is_transient()) return own;
-  const Axis axis = axis_of(var, groups);
-  if (p.is_owned()) return owned_to_whole(var, own, axis);
+// The values of all ranks of the axis, on its rank 0.
+Tensor joined(const ir::Placement& p, const Tensor& own, const Axis& axis) {
   const auto bytes = static_cast<int64_t>(own.bytes());
   if (axis.rank != 0) {
     axis.group->send(own.raw(), bytes, DType::kU8, 0);
@@ -134,11 +131,32 @@ Tensor to_whole(const ir::VarInfo& var, const Tensor& own, const comm::Groups& g
   return whole;
 }
 
+}  // namespace
+
+Tensor to_whole(const ir::VarInfo& var, const Tensor& own, const comm::Groups& groups) {
+  const ir::Placement& p = var.placement;
+  if (p.is_replicated() || p.is_transient()) return own;
+  const auto owner = ir::owner_of(var);
+  if (!owner) return joined(p, own, axis_of(p.axis, groups));
+  const Axis among = axis_of(owner->group, groups);
+  if (p.is_owned()) return owned_to_whole(var, *owner, own, var.type.shape, among);
+  // A part: its owners join it, and the first of them sends it on.
+  const Axis parts = axis_of(p.axis, groups);
+  const bool is_here = among.rank == owner->rank;
+  check_arg(!is_here || own.defined(), "'", var.name, "' belongs to rank ", owner->rank, " of '",
+            owner->group, "' and has no value there; was the startup program run?");
+  const Tensor whole = is_here ? joined(p, own, parts) : Tensor();
+  if (parts.rank != 0) return whole;
+  return owned_to_whole(var, *owner, whole, ir::whole_of(var.type.shape, p, parts.size), among);
+}
+
 Tensor from_whole(const ir::VarInfo& var, const Tensor& whole, std::optional<Resize> saved,
                   const comm::Groups& groups, const std::string& source) {
   const ir::Placement& p = var.placement;
   const Shape& shape = var.type.shape;
-  const Axis axis = axis_of(var, groups);
+  const Axis axis = axis_of(p.axis, groups);
+  const auto owner = ir::owner_of(var);
+  const bool is_here = !owner || axis_of(owner->group, groups).rank == owner->rank;
   const Shape expected = saved            ? stacked(shape, whole.shape()[0])
                          : p.is_sharded() ? ir::whole_of(shape, p, axis.size)
                                           : shape;
@@ -148,9 +166,10 @@ Tensor from_whole(const ir::VarInfo& var, const Tensor& whole, std::optional<Res
   if (p.is_sharded()) {
     check_arg(!saved, source, ": variable '", var.name, "' was saved per rank, the program has it ",
               p);
+    if (!is_here) return {};
     return part_of(whole, ir::shard_of(whole.shape(), p, axis.size, var.name), p.dim, axis.rank);
   }
-  if (p.is_owned() && axis.rank != p.owner) return {};
+  if (!is_here) return {};
   if (!saved && !p.is_per_rank()) return whole;
   // One value is that of a single rank.
   const Tensor stack = saved ? whole : Tensor::view(whole.dtype(), stacked(shape, 1), whole.raw());

@@ -5,6 +5,7 @@
 #include "bindings/gil.h"
 #include "bindings/interrupt.h"
 #include "fleetx/base/threads.h"
+#include "fleetx/ir/owned.h"
 #include "fleetx/onnx/export.h"
 #include "fleetx/runtime/executor.h"
 #include "fleetx/runtime/profile_session.h"
@@ -104,7 +105,7 @@ py::tuple whole_of(const ir::Program& program, const Scope& scope, const std::st
   {
     const Interruptible guard;
     const GilReleased release;
-    const bool elsewhere = var.placement.is_owned() && !scope.has(name);
+    const bool elsewhere = ir::owner_of(var) && !scope.has(name);
     whole = train::to_whole(var, elsewhere ? Tensor() : scope.get(name), *comm::process_groups());
   }
   if (!whole.defined()) return py::make_tuple(py::none(), "");

@@ -455,10 +455,6 @@ TEST(TensorParallel, RefusesStrategiesThatNeedWholeParameters) {
     });
 }
 
-TEST(TensorParallel, RefusesToDivideAgain) {
-  refused({"cannot be divided again"}, {.dp = 2, .mp = 2, .more = {{"sharding"}}});
-}
-
 TEST(TensorParallel, FollowsFromTheMesh) {
   fleet::DistributedStrategy s;
   s.hybrid_configs.mp_degree = 2;
