@@ -1,8 +1,7 @@
-"""ResNet-50 or VGG16 on made-up pictures of flowers, with several workers:
+"""ResNet-50 on made-up pictures of flowers, with several workers:
 
     source python/env.sh
     fleetrun --nproc_per_node=2 examples/flowers_fleetx.py
-    fleetrun --nproc_per_node=2 examples/flowers_fleetx.py --model vgg16 --train 1600 --pixels 40 --size 32 --lr 0.0003 --epochs 8
 """
 import argparse
 
@@ -11,12 +10,11 @@ import paddle
 import paddle.distributed.fleet as fleet
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--model", choices=["resnet50", "vgg16"], default="resnet50")
 parser.add_argument("--classes", type=int, default=8, help="kinds of flowers (default: 8)")
 parser.add_argument("--train", type=int, default=4000, help="pictures to train on (default: 4000)")
 parser.add_argument("--pixels", type=int, default=96, help="width of the pictures (default: 96)")
 parser.add_argument("--size", type=int, default=80, help="width of what the network sees (default: 80)")
-parser.add_argument("--width", type=int, default=16, help="channels of the first stage of resnet50; the original has 64 (default: 16)")
+parser.add_argument("--width", type=int, default=16, help="channels of the first stage; ResNet-50 has 64 (default: 16)")
 parser.add_argument("--epochs", type=int, default=25, help="times to go through all pictures (default: 25)")
 parser.add_argument("--batch_size", type=int, default=16, help="pictures per step and worker (default: 16)")
 parser.add_argument("--lr", type=float, default=0.003, help="highest learning rate (default: 0.003)")
@@ -25,8 +23,8 @@ options = parser.parse_args()
 
 fleet.init(is_collective=True)
 folder = X.dataset.generated_flowers(options.classes, options.train, val=400, size=options.pixels)
-sizes = dict(class_dim=options.classes, image_shape=[3, options.size, options.size])
-model = X.applications.VGG16(**sizes) if options.model == "vgg16" else X.applications.Resnet50(**sizes, width=options.width)
+model = X.applications.Resnet50(class_dim=options.classes, image_shape=[3, options.size, options.size],
+                                width=options.width)
 train = model.get_train_dataloader(folder, options.batch_size, min_area=0.5, num_threads=1)
 val = model.get_val_dataloader(folder, batch_size=50, num_threads=1)
 

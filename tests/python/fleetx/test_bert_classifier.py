@@ -91,6 +91,45 @@ def test_bad_input_is_named(folder):
         X.applications.BertClassifier(["one"], **SIZES)
 
 
+def test_bad_lines_are_named_left_out_or_repaired(folder):
+    model, lines = classifier(folder), (folder / "val.tsv").read_bytes()
+    (folder / "val.tsv").write_bytes(lines + b"fruit\ta pl\xfcm\n\nfruit an apple\n")
+    with pytest.raises(native.CorruptFileError, match=r"val.tsv:61: byte 11 is not UTF-8 \(bad_lines=skip or bad_lines=replace"):
+        model.get_val_dataloader(folder)
+    with pytest.warns(UserWarning, match="3 lines left out or repaired; the first: .*val.tsv:61: byte 11 is not UTF-8"):
+        assert model.get_val_dataloader(folder, bad_lines="skip").samples == 60
+    with pytest.warns(UserWarning):
+        assert model.get_val_dataloader(folder, bad_lines="replace").samples == 61
+    with pytest.raises(native.InvalidArgumentError, match="bad_lines is 'no'; known: stop, skip, replace"):
+        model.get_val_dataloader(folder, bad_lines="no")
+    with pytest.raises(native.InvalidArgumentError, match="per_label is 0; must be positive"):
+        model.get_train_dataloader(folder, per_label=0)
+    (folder / "val.tsv").unlink()
+    with pytest.raises(native.InvalidArgumentError, match="val.tsv: no such file; expected lines of a label, a tab, and a text"):
+        model.get_val_dataloader(folder)
+    vocab = (folder / "vocab-60.txt").read_text()
+    (folder / "vocab.txt").write_text(vocab.replace("[CLS]\n", ""))
+    with pytest.raises(native.InvalidArgumentError, match=r"the vocabulary has no '\[CLS\]', which every text needs; add it as a line"):
+        model.get_train_dataloader(folder)
+
+
+@pytest.mark.parametrize("pool", ["mean", "first"])
+def test_texts_of_a_pack_do_not_see_each_other(folder, pool):
+    model = classifier(folder, pool=pool)
+    exe = static.Executor(paddle.CPUPlace())
+    exe.run(model.startup_prog)
+    test = model.main_prog.clone(for_test=True)
+    logits = []
+    for tokens in (16, 256):
+        found = [(exe.run(test, feed=feed, fetch_list=[model.logits])[0], int(feed["label_weight"].sum()))
+                 for feed, in model.get_val_dataloader(folder, tokens=tokens)]
+        logits.append(numpy.concatenate([values[:count] for values, count in found]))
+    assert logits[0].shape == (60, 3)
+    numpy.testing.assert_allclose(*logits, rtol=1e-4, atol=1e-6)
+    with pytest.raises(native.InvalidArgumentError, match="pool is 'last'; known: mean, first"):
+        classifier(folder, pool="last")
+
+
 def test_few_texts_of_each_label(folder):
     def texts(**options):
         loader = classifier(folder).get_train_dataloader(folder, tokens=256, per_label=5, **options)
