@@ -37,7 +37,7 @@ TEST(TextLines, AreWithoutTheirEnds) {
 
 TEST(TextLines, FollowThePolicyForBytesThatAreNotUtf8) {
   const char* const text = "a\nb\xff\nc\n";
-  expect_error(Kind::kCorrupt, {"t:2: byte 2 is not UTF-8", "skip or replace"},
+  expect_error(Kind::kCorrupt, {"t:2: byte 2 is not UTF-8", "bad_lines=skip or bad_lines=replace"},
                [&] { all(lines_of(text)); });
   EXPECT_EQ(all(lines_of(text, BadText::kSkip)), (Lines{"a", "c"}));
   EXPECT_EQ(all(lines_of(text, BadText::kReplace)), (Lines{"a", "b\uFFFD", "c"}));
