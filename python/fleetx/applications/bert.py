@@ -36,7 +36,7 @@ class Bert(Parameters):
     hidden_states -- the output of the last layer (packed: of the places that are read); word_logits, sentence_logits -- of the heads
     checkpoints -- outputs of the layers, for strategy.recompute_configs
 
-    init_std -- of weights at the beginning. 0.02 suits 768 and more; narrow networks learn sooner with about 1 / sqrt(hidden)
+    init_std -- standard deviation of weights at the beginning; 0.02 is BERT's
     """
 
     def __init__(self, vocab_size: int = 30522, hidden: int = 768, layers: int = 12, heads: int = 12,
@@ -99,7 +99,7 @@ class Bert(Parameters):
 
         tokens -- of a batch, instead of batch_size samples (of a packed model: instead of batch_size x max_seq_len tokens)
         fill -- False: a sample has two sentences, whatever their lengths, instead of as many as fit
-        mask_rate -- the share of words that are hidden; small networks learn more from a text with 0.3 or so"""
+        mask_rate -- the share of words that are hidden"""
         return self._load(local_path, "train", batch_size, lowercase, seed, short_rate, bad_lines, long_sentences, tokens, fill,
                           mask_rate)
 

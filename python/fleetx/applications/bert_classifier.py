@@ -15,7 +15,7 @@ from paddle._native import native, user_line
 
 class BertClassifier(Parameters):
     """A BERT of any size in programs of its own, which become the default ones, and a layer on the mean of its words, or on the
-    first one ([CLS]): that takes a pre-training that has learned to put texts there. The parameters that Bert has, too, have the
+    first one ([CLS]). The parameters that Bert has, too, have the
     same names: load_pretrained() reads them from what its save_params wrote.
 
     pool -- "mean" or "first"
