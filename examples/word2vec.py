@@ -3,8 +3,8 @@
     fleetrun --server_num=1 --worker_num=2 examples/word2vec.py
     python examples/word2vec.py                                         # the same without servers
 
-Prints how many words have a word of their own topic as the nearest one: 80 % after the first pass,
-all after the second; curves in word2vec.png."""
+Prints how many words have a word of their own topic as the nearest one: 70 to 80 % after the first
+pass, nearly all after the second; curves in word2vec.png."""
 import glob
 
 import fleetx as X
