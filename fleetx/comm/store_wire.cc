@@ -5,6 +5,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "fleetx/base/error.h"
@@ -93,6 +94,13 @@ std::optional<Message> Reader::next() {
     begin_ = 0;
   }
   return message;
+}
+
+size_t Reader::missing() const {
+  const std::string_view rest = std::string_view(buffer_).substr(begin_);
+  if (rest.size() < 4) return 4 - rest.size();
+  const size_t whole = 4 + std::min<size_t>(Cursor(rest).number<uint32_t>(), max_bytes_);
+  return whole - std::min(whole, rest.size());
 }
 
 std::string pack(const std::vector<std::string>& parts) {

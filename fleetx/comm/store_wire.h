@@ -53,6 +53,8 @@ class Reader {
 
   void feed(std::string_view bytes) { buffer_.append(bytes); }
   std::optional<Message> next();
+  // How many bytes the next message needs at least, at most what is allowed.
+  size_t missing() const;
 
  private:
   size_t max_bytes_, begin_ = 0;

@@ -3,6 +3,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "fleetx/base/error.h"
 #include "fleetx/base/log.h"
 
@@ -145,7 +147,8 @@ std::unique_ptr<Channel> prove_to_rank(Fd socket, const std::string& name,
         [&] {
           for (std::string bytes;;) {
             if (auto message = reader.next()) return *message;
-            read_some(*channel, bytes, wire::kMaxBytesBeforeProof, deadline, check);
+            // No more than the message: what follows it is the caller's.
+            read_some(*channel, bytes, std::max<size_t>(reader.missing(), 1), deadline, check);
             reader.feed(bytes);
             heard = true;
           }

@@ -1,7 +1,9 @@
 #include "fleetx/comm/tcp_mesh.h"
 
+#include <linux/sockios.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +30,10 @@ constexpr Milliseconds kCheckPeriod{50}, kSilencePeriod{200};
 // Moved for one connection before the others have their turn.
 constexpr size_t kTurnBytes = size_t{256} << 10;
 constexpr uint64_t kWakeId = 0, kConnectionsId = 1;
+// What a rank answers to a connection: it is the one of the pair, or the answerer makes that.
+constexpr char kTaken = 'y', kMineCounts = 'n';
+// How long the end of a mesh waits for what the others have not taken yet.
+constexpr Milliseconds kLinger{2'000};
 
 size_t bytes_of(std::span<const iovec> parts) {
   size_t bytes = 0;
@@ -61,12 +67,13 @@ TcpMesh::~TcpMesh() {
   stop_ = true;
   wake_thread();
   thread_.join();
+  finish_sending(after(kLinger));
 }
 
-void TcpMesh::watch(int fd, int action, int peer, bool out, uint32_t events) {
+void TcpMesh::watch(int fd, int action, int peer, uint32_t events) {
   epoll_event event{};
   event.events = events;
-  event.data.u64 = static_cast<uint64_t>(peer) << 1 | (out ? 1 : 0);
+  event.data.u64 = static_cast<uint64_t>(peer);
   FLEETX_CHECK(epoll_ctl(epoll_.get(), action, fd, &event) == 0, "epoll_ctl: errno ", errno);
 }
 
@@ -92,56 +99,93 @@ void TcpMesh::connect(int peer, Deadline deadline, const Check& check) {
   const std::scoped_lock one_at_a_time(connecting_);
   {
     const std::scoped_lock lock(mutex_);
-    if (at(peer).out || at(peer).lost) return;
+    if (at(peer).link || at(peer).lost) return;
+    at(peer).connecting = true;
   }
+  struct Attempt {
+    TcpMesh& mesh;
+    Peer& peer;
+    ~Attempt() {
+      const std::scoped_lock lock(mesh.mutex_);
+      peer.connecting = false;
+    }
+  } const attempt{*this, at(peer)};
   auto channel = connect_to_rank(at(peer).address, identity_, rank_, peer, deadline, check);
+  std::string verdict;
+  read_some(*channel, verdict, 1, deadline, check);
+  if (verdict[0] != kTaken) return await_connection_of(peer, deadline, check);
   const std::scoped_lock lock(mutex_);
-  // What can be read from it is its end.
-  watch(channel->fd(), EPOLL_CTL_ADD, peer, true, EPOLLIN);
-  at(peer).out = std::make_unique<Outgoing>();
-  at(peer).out->channel = std::move(channel);
+  add_link(peer, std::move(channel));
+}
+
+// It connects at the same time, and its connection counts.
+void TcpMesh::await_connection_of(int peer, Deadline deadline, const Check& check) {
+  for (std::unique_lock lock(mutex_); !at(peer).link && !at(peer).lost;) {
+    if (Clock::now() >= deadline) fleetx::fail(Error::Kind::kTimeout, "it does not connect");
+    changed_.wait_for(lock, kCheckPeriod);
+    lock.unlock();
+    check();
+    lock.lock();
+  }
 }
 
 void TcpMesh::accepted(int peer, std::unique_ptr<Channel> channel) {
   const std::scoped_lock lock(mutex_);
-  if (at(peer).in) return;  // closes the second one
-  watch(channel->fd(), EPOLL_CTL_ADD, peer, false, EPOLLIN);
-  at(peer).in = std::make_unique<Incoming>();
-  at(peer).in->channel = std::move(channel);
+  const bool is_taken = !at(peer).link && !at(peer).lost && (peer < rank_ || !at(peer).connecting);
+  char verdict = is_taken ? kTaken : kMineCounts;
+  const iovec part{&verdict, 1};
+  try {
+    // Into a socket that has room: one byte is written.
+    if (channel->write({&part, 1}) == 1 && is_taken) add_link(peer, std::move(channel));
+  } catch (const ConnectionLost&) {  // its own attempt fails
+  }
+  changed_.notify_all();
+}
+
+void TcpMesh::add_link(int peer, std::unique_ptr<Channel> channel) {
+  watch(channel->fd(), EPOLL_CTL_ADD, peer, EPOLLIN);
+  at(peer).link = std::make_unique<Link>();
+  at(peer).link->channel = std::move(channel);
+  if (at(peer).link->channel->has_decrypted()) receive(peer);
 }
 
 void TcpMesh::lose(int peer, const ConnectionLost& why) {
+  close_for_writing(peer, why);
   Peer& p = at(peer);
-  if (!p.lost) p.lost = why;
   std::erase_if(p.early, [](const TcpRequestPtr& r) { return !r->done; });  // never complete now
-  if (p.in && p.in->message) fail(*p.in->message, why);
+  if (p.link && p.link->message) fail(*p.link->message, why);
   for (const TcpRequestPtr& r : p.expected) fail(*r, why);
   p.expected.clear();
-  p.in.reset();
-  if (p.out) drop_outgoing(p, why);
+  p.link.reset();
 }
 
-// The peer may have sent something before it closed its side.
-void TcpMesh::lose_outgoing(int peer, const ConnectionLost& why) {
+void TcpMesh::close_for_writing(int peer, const ConnectionLost& why) {
   Peer& p = at(peer);
-  if (!p.in) return lose(peer, why);
   if (!p.lost) p.lost = why;
-  drop_outgoing(p, why);
+  if (!p.link) return;
+  for (const TcpRequestPtr& r : p.link->queue) fail(*r, why);
+  p.link->queue.clear();
+  p.link->is_closed = true;
+  set_blocked(peer, false);
 }
 
-void TcpMesh::drop_outgoing(Peer& p, const ConnectionLost& why) {
-  for (const TcpRequestPtr& r : p.out->queue) fail(*r, why);
-  blocked_ -= p.out->blocked ? 1 : 0;
-  p.out.reset();
-}
-
-void TcpMesh::check_outgoing(int peer) {
-  char byte = 0;
-  const iovec part{&byte, 1};
-  try {
-    at(peer).out->channel->read({&part, 1});
-  } catch (const ConnectionLost& e) {
-    lose_outgoing(peer, e);
+// What has been written still leaves after the end of this process, unless something comes that
+// nobody reads: then the system gives up the connection. Such is read and dropped here until all
+// is on its way.
+void TcpMesh::finish_sending(Deadline deadline) {
+  std::array<char, size_t{64} << 10> dropped;
+  const iovec part{dropped.data(), dropped.size()};
+  for (const Peer& p : peers_) {
+    if (!p.link) continue;
+    try {
+      for (int unsent = 0;; std::this_thread::sleep_for(Milliseconds(1))) {
+        const bool in_time = Clock::now() < deadline;
+        while (p.link->channel->read({&part, 1}) > 0 && in_time) continue;
+        const bool known = ioctl(p.link->channel->fd(), SIOCOUTQNSD, &unsent) == 0;
+        if (!known || unsent == 0 || !in_time) break;
+      }
+    } catch (const ConnectionLost&) {  // it has gone first
+    }
   }
 }
 
@@ -149,7 +193,7 @@ void TcpMesh::look_for_silence() {
   if (Clock::now() < next_look_) return;
   next_look_ = after(kSilencePeriod);
   for (int r = 0; r < static_cast<int>(peers_.size()); ++r)
-    if (at(r).out && at(r).out->channel->is_silent())
+    if (at(r).link && at(r).link->channel->is_silent())
       lose(r, ConnectionLost("is not reachable: it acknowledges nothing", true));
 }
 
@@ -164,23 +208,31 @@ TcpRequestPtr TcpMesh::post_send(int peer, uint64_t group, uint64_t label, const
   request->data = const_cast<char*>(static_cast<const char*>(data));
   std::unique_lock lock(mutex_);
   Peer& p = at(peer);
-  if (!p.out && !p.lost) {
+  if (!p.link && !p.lost) {
     lock.unlock();
     connect(peer, deadline, check);
     lock.lock();
   }
-  if (!p.out) {
+  if (!p.link || p.link->is_closed) {
     fail(*request, *p.lost);
     return request;
   }
-  p.out->queue.push_back(request);
-  if (!p.out->blocked) flush(peer);
+  p.link->queue.push_back(request);
+  if (!p.link->blocked) flush(peer);
   return request;
+}
+
+void TcpMesh::set_blocked(int peer, bool blocked) {
+  Link& link = *at(peer).link;
+  if (blocked == link.blocked) return;
+  link.blocked = blocked;
+  blocked_ += blocked ? 1 : -1;
+  watch(link.channel->fd(), EPOLL_CTL_MOD, peer, EPOLLIN | (blocked ? uint32_t{EPOLLOUT} : 0u));
 }
 
 // Writes what the socket takes.
 void TcpMesh::flush(int peer) {
-  Outgoing& out = *at(peer).out;
+  Link& out = *at(peer).link;
   bool blocked = false;
   try {
     for (size_t moved = 0; !out.queue.empty() && moved < kTurnBytes && !blocked;) {
@@ -212,20 +264,15 @@ void TcpMesh::flush(int peer) {
       }
     }
   } catch (const ConnectionLost& e) {
-    return lose_outgoing(peer, e);
+    return close_for_writing(peer, e);
   }
   // What is left waits for the socket: also where only its turn is over.
-  blocked = blocked || !out.queue.empty();
-  if (blocked == out.blocked) return;
-  out.blocked = blocked;
-  blocked_ += blocked ? 1 : -1;
-  watch(out.channel->fd(), EPOLL_CTL_MOD, peer, true,
-        EPOLLIN | (blocked ? uint32_t{EPOLLOUT} : 0u));
+  set_blocked(peer, blocked || !out.queue.empty());
 }
 
 bool TcpMesh::all_sent() const {
   return std::none_of(peers_.begin(), peers_.end(),
-                      [](const Peer& p) { return p.out && !p.out->queue.empty(); });
+                      [](const Peer& p) { return p.link && !p.link->queue.empty(); });
 }
 
 // --- receiving ----------------------------------------------------------------------------------
@@ -242,7 +289,7 @@ TcpRequestPtr TcpMesh::post_receive(int peer, uint64_t group, uint64_t label, vo
     return r->header.group == group && r->header.label == label;
   });
   if (early == p.early.end()) {
-    if (!p.lost || p.in)
+    if (!p.lost || p.link)
       p.expected.push_back(request);
     else
       fail(*request, *p.lost);
@@ -260,12 +307,13 @@ TcpRequestPtr TcpMesh::post_receive(int peer, uint64_t group, uint64_t label, vo
   if (message->done)
     finish(*request);
   else
-    p.in->message = request;  // the rest goes straight to its place
+    p.link->message = request;  // the rest goes straight to its place
   return request;
 }
 
 // A header has come: finds the place of its message.
-void TcpMesh::begin_message(Peer& peer, Incoming& in) {
+void TcpMesh::begin_message(Peer& peer) {
+  Link& in = *peer.link;
   in.header_bytes = 0;
   const auto expected =
       std::find_if(peer.expected.begin(), peer.expected.end(), [&](const TcpRequestPtr& r) {
@@ -289,15 +337,17 @@ void TcpMesh::begin_message(Peer& peer, Incoming& in) {
 }
 
 // `n` bytes of a header have come, which is not longer.
-void TcpMesh::take_header(Peer& peer, Incoming& in, size_t n) {
+void TcpMesh::take_header(Peer& peer, size_t n) {
+  Link& in = *peer.link;
   in.header_bytes += n;
   if (in.header_bytes < sizeof in.header) return;
-  begin_message(peer, in);
+  begin_message(peer);
   if (in.message->header.bytes == 0) finish(*std::exchange(in.message, {}));
 }
 
 // Bytes that were read to another place than their message's.
-void TcpMesh::take(Peer& peer, Incoming& in, const char* bytes, size_t n) {
+void TcpMesh::take(Peer& peer, const char* bytes, size_t n) {
+  Link& in = *peer.link;
   while (n > 0) {
     size_t now = 0;
     if (in.message) {
@@ -309,7 +359,7 @@ void TcpMesh::take(Peer& peer, Incoming& in, const char* bytes, size_t n) {
     } else {
       now = std::min(n, sizeof in.header - in.header_bytes);
       std::memcpy(reinterpret_cast<char*>(&in.header) + in.header_bytes, bytes, now);
-      take_header(peer, in, now);
+      take_header(peer, now);
     }
     bytes += now;
     n -= now;
@@ -318,7 +368,7 @@ void TcpMesh::take(Peer& peer, Incoming& in, const char* bytes, size_t n) {
 
 bool TcpMesh::receive(int peer) {
   Peer& p = at(peer);
-  Incoming& in = *p.in;
+  Link& in = *p.link;
   bool any = false;
   try {
     for (size_t moved = 0; moved < kTurnBytes || in.channel->has_decrypted();) {
@@ -343,8 +393,8 @@ bool TcpMesh::receive(int peer) {
         if (in.message->moved == in.message->header.bytes) finish(*std::exchange(in.message, {}));
       }
       const size_t in_header = std::min(n, header_left);
-      if (in_header > 0) take_header(p, in, in_header);
-      take(p, in, in.more.data(), n - in_header);
+      if (in_header > 0) take_header(p, in_header);
+      take(p, in.more.data(), n - in_header);
       if (drained) return true;
     }
   } catch (const ConnectionLost& e) {
@@ -371,11 +421,9 @@ bool TcpMesh::drive(std::unique_lock<std::mutex>& lock, int timeout_ms) {
   }
   for (int i = 0; i < n; ++i) {
     const epoll_event& event = events[static_cast<size_t>(i)];
-    const auto peer = static_cast<int>(event.data.u64 >> 1);
-    const bool out = event.data.u64 & 1;
-    if (out && at(peer).out && event.events & EPOLLOUT) flush(peer);
-    if (out && at(peer).out && event.events & ~uint32_t{EPOLLOUT}) check_outgoing(peer);
-    if (!out && at(peer).in) receive(peer);
+    const auto peer = static_cast<int>(event.data.u64);
+    if (at(peer).link && event.events & EPOLLOUT) flush(peer);
+    if (at(peer).link && event.events & ~uint32_t{EPOLLOUT}) receive(peer);
   }
   if (n > 0 && waiting_ > 1) changed_.notify_all();
   return n > 0;
@@ -385,7 +433,7 @@ bool TcpMesh::drive(std::unique_lock<std::mutex>& lock, int timeout_ms) {
 // that costs as much as the question. The others have their turn now and then.
 bool TcpMesh::look(std::unique_lock<std::mutex>& lock, const TcpRequest& request, int turn) {
   constexpr int kOthersTurn = 8;
-  const bool reads = !request.sends && at(request.peer).in != nullptr;
+  const bool reads = !request.sends && at(request.peer).link != nullptr;
   if (!reads || blocked_ > 0 || turn % kOthersTurn == kOthersTurn - 1) return drive(lock, 0);
   if (!receive(request.peer)) return false;
   if (waiting_ > 1) changed_.notify_all();
@@ -451,14 +499,14 @@ void TcpMesh::abandon(const TcpRequestPtr& request) {
   if (!r.sends) {
     std::erase(p.expected, request);
     // The rest of a message whose receiver has gone has to be read nevertheless.
-    if (!p.in || p.in->message != request) return;
+    if (!p.link || p.link->message != request) return;
     r.kept.reset(new char[r.header.bytes]);
     r.data = r.kept.get();
     return;
   }
-  if (!p.out) return;
-  if (r.moved == 0 && request != p.out->queue.front()) {  // TLS may have begun with the first
-    std::erase(p.out->queue, request);
+  if (!p.link) return;
+  if (r.moved == 0 && request != p.link->queue.front()) {  // TLS may have begun with the first
+    std::erase(p.link->queue, request);
     return;
   }
   r.kept.reset(new char[r.header.bytes]);

@@ -1,6 +1,8 @@
-// The connections of a rank to the others of its job, shared by all its groups. A connection
-// carries messages in one direction and is made when the first one is sent, so that a large job has
-// only the connections it uses.
+// The connections of a rank to the others of its job, shared by all its groups. A pair of ranks has
+// one, for both directions: what is sent acknowledges what has come, which a short message would
+// otherwise pay for with a packet of its own. It is made when the first message is sent, so that a
+// large job has only the connections it uses. Where both ranks connect at the same time, the
+// connection of the lower one counts.
 //
 // Whoever waits for a message moves the bytes of all messages meanwhile, on its own thread. The
 // thread of the mesh accepts connections, and moves bytes only for buffered sends that nobody waits
@@ -63,14 +65,12 @@ class TcpMesh {
   void send_in_background();
 
  private:
-  struct Outgoing {
+  struct Link {
     std::unique_ptr<Channel> channel;
-    std::deque<TcpRequestPtr> queue;
-    bool blocked = false;  // waits until the socket can be written to
-  };
-  struct Incoming {
-    std::unique_ptr<Channel> channel;
-    TcpHeader header;
+    std::deque<TcpRequestPtr> queue;  // sends
+    bool blocked = false;             // waits until the socket can be written to
+    bool is_closed = false;           // for writing; what the peer sent before may still come
+    TcpHeader header;                 // of the message that comes
     size_t header_bytes = 0;
     TcpRequestPtr message;  // whose bytes come now; null: a header comes
     // Room for what follows a header, so that a short message takes one call of the system.
@@ -78,8 +78,8 @@ class TcpMesh {
   };
   struct Peer {
     Endpoint address;
-    std::unique_ptr<Outgoing> out;
-    std::unique_ptr<Incoming> in;
+    std::unique_ptr<Link> link;
+    bool connecting = false;  // this rank does
     std::optional<ConnectionLost> lost;
     std::list<TcpRequestPtr> expected;  // receives whose message has not begun
     std::list<TcpRequestPtr> early;     // messages without a receive
@@ -87,20 +87,22 @@ class TcpMesh {
 
   Peer& at(int peer) { return peers_[static_cast<size_t>(peer)]; }
   void connect(int peer, Deadline deadline, const Check& check);
+  void await_connection_of(int peer, Deadline deadline, const Check& check);
   void accepted(int peer, std::unique_ptr<Channel> channel);
-  void watch(int fd, int action, int peer, bool out, uint32_t events);
+  void watch(int fd, int action, int peer, uint32_t events);
+  void finish_sending(Deadline deadline);
   // The functions below hold the mutex.
+  void add_link(int peer, std::unique_ptr<Channel> channel);
   bool drive(std::unique_lock<std::mutex>& lock, int timeout_ms);
   // False: nothing has come.
   bool receive(int peer);
-  void take(Peer& peer, Incoming& in, const char* bytes, size_t n);
-  void take_header(Peer& peer, Incoming& in, size_t n);
-  void begin_message(Peer& peer, Incoming& in);
+  void take(Peer& peer, const char* bytes, size_t n);
+  void take_header(Peer& peer, size_t n);
+  void begin_message(Peer& peer);
   void flush(int peer);
-  void check_outgoing(int peer);
+  void set_blocked(int peer, bool blocked);
   void lose(int peer, const ConnectionLost& why);
-  void lose_outgoing(int peer, const ConnectionLost& why);
-  void drop_outgoing(Peer& peer, const ConnectionLost& why);
+  void close_for_writing(int peer, const ConnectionLost& why);
   void look_for_silence();
   bool all_sent() const;
   bool look(std::unique_lock<std::mutex>& lock, const TcpRequest& request, int turn);
@@ -122,7 +124,7 @@ class TcpMesh {
   std::condition_variable changed_;
   std::vector<Peer> peers_;
   int waiting_ = 0;
-  int blocked_ = 0;  // outgoing connections
+  int blocked_ = 0;  // connections
   // How often a wait for a long message would have been short lately; see wait().
   int short_waits_ = 0;
   bool driving_ = false;     // a thread waits for events

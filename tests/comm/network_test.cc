@@ -324,6 +324,59 @@ struct TwoMeshes {
   std::vector<std::unique_ptr<TcpMesh>> meshes;
 };
 
+int open_files() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    ++count;
+  return count;
+}
+
+// Both ranks connect at the same moment: one connection is left, and nothing is lost or passed.
+TEST(TcpMesh, PairHasOneConnection) {
+  const Deadline end = after(Milliseconds(60'000));
+  for (int round = 0; round < 30; ++round) {
+    TwoMeshes two("one secret");
+    const int before = open_files();
+    std::vector<std::thread> ranks;
+    for (int r = 0; r < 2; ++r)
+      ranks.emplace_back([&, r] {
+        TcpMesh& mesh = *two.meshes[static_cast<size_t>(r)];
+        for (int i = 0; i < 20; ++i) {
+          const int sent = 100 * r + i;
+          int got = -1;
+          const auto in = mesh.post_receive(1 - r, 0, 1, &got, sizeof got);
+          const auto out = mesh.post_send(1 - r, 0, 1, &sent, sizeof sent, end, [] {});
+          EXPECT_TRUE(mesh.wait(*in, end, [] {}));
+          EXPECT_TRUE(mesh.wait(*out, end, [] {}));
+          EXPECT_EQ(got, 100 * (1 - r) + i);
+        }
+      });
+    for (std::thread& t : ranks) t.join();
+    // The second one is closed by the thread that accepts.
+    for (int i = 0; i < 100 && open_files() != before + 2; ++i)
+      std::this_thread::sleep_for(Milliseconds(10));
+    EXPECT_EQ(open_files(), before + 2) << "both ends of one connection";
+  }
+}
+
+// What a rank has sent arrives although it ends first, and although it leaves something unread.
+TEST(TcpMesh, EndOfARankLosesNothing) {
+  TwoMeshes two("one secret");
+  const Deadline end = after(Milliseconds(20'000));
+  const std::vector<char> data(size_t{2} << 20, 'd');
+  std::vector<char> in(data.size());
+  const auto sent = two.meshes[0]->post_send(1, 0, 1, data.data(), data.size(), end, [] {});
+  EXPECT_TRUE(two.meshes[0]->wait(*sent, end, [] {}));
+  const auto unread = two.meshes[1]->post_send(0, 0, 1, "nobody reads it", 15, end, [] {});
+  std::thread ends([&] { two.meshes[0].reset(); });
+  std::this_thread::sleep_for(Milliseconds(100));
+  const auto got = two.meshes[1]->post_receive(0, 0, 1, in.data(), in.size());
+  EXPECT_TRUE(two.meshes[1]->wait(*got, end, [] {}));
+  ends.join();
+  EXPECT_EQ(got->failure, TcpRequest::Failure::kNone) << got->error;
+  EXPECT_EQ(in, data);
+}
+
 TEST(TcpFaults, WrongSecretIsRefused) {
   TwoMeshes two("another secret");
   try {
