@@ -388,6 +388,27 @@ TEST(TcpFaults, WrongSecretIsRefused) {
   }
 }
 
+// Also where the receiver sees the end of its own connection first.
+TEST(TcpFaults, TheOnlyMessageOfARankThatLeavesArrives) {
+  const Deadline end = after(Milliseconds(20'000));
+  for (int i = 0; i < 100; ++i) {
+    TwoMeshes two("one secret");
+    char question = '?', heard = 0, answer = 0;
+    const auto asked = two.meshes[1]->post_send(0, 0, 1, &question, 1, end, [] {});
+    const auto got = two.meshes[1]->post_receive(0, 0, 2, &answer, 1);
+    std::thread answers([&] {
+      TcpMesh& mesh = *two.meshes[0];
+      EXPECT_TRUE(mesh.wait(*mesh.post_receive(1, 0, 1, &heard, 1), end, [] {}));
+      EXPECT_TRUE(mesh.wait(*mesh.post_send(1, 0, 2, &heard, 1, end, [] {}), end, [] {}));
+      two.meshes[0].reset();
+    });
+    EXPECT_TRUE(two.meshes[1]->wait(*got, end, [] {}));
+    EXPECT_EQ(got->failure, TcpRequest::Failure::kNone) << got->error << ", round " << i;
+    EXPECT_EQ(answer, question);
+    answers.join();
+  }
+}
+
 class Tls : public ::testing::Test {
  protected:
   void SetUp() override {
