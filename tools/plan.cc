@@ -74,8 +74,10 @@ void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
   for (size_t i = 0; i < all.size(); ++i)
     kinds.push_back({staged ? str("stage ", i) : "worker", each, all[i]});
   std::cout << predict::report(kinds, made.mesh, machine, per_host);
+  // Stages, and workers that divide layers, have the same part of the batch.
+  const int parts = made.mesh.has("dp") ? made.mesh.size("dp") : 1;
   if (made.items > 0)
-    std::cout << "\nall workers: " << decimal(made.items * each / p.seconds, 1) << " " << made.unit
+    std::cout << "\nall workers: " << decimal(made.items * parts / p.seconds, 1) << " " << made.unit
               << "/s\n";
 }
 

@@ -338,23 +338,32 @@ double Predictor::limit(int ranks_per_host, bool here) const {
   return kUsable * bytes;
 }
 
-Candidate Predictor::operator()(const ir::Program& main, const std::string& loss,
+Candidate Predictor::operator()(const std::vector<ir::Program>& stages, const std::string& loss,
                                 const DistributedStrategy& strategy, const Mesh& mesh) const {
-  runtime::PlanOptions options;
-  options.mesh = mesh;
-  const runtime::PlannedProgram plan =
-      runtime::plan_program(main, feeds_of(main, configs_), {loss}, options);
+  const std::vector<int> ranks = stages.size() > 1 ? mesh.group("pp") : std::vector{mesh.rank()};
+  std::vector<runtime::PlannedProgram> plans;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    runtime::PlanOptions options;
+    options.mesh = Mesh(mesh.axes(), ranks[i]);
+    plans.push_back(
+        runtime::plan_program(stages[i], feeds_of(stages[i], configs_), {loss}, options));
+  }
+  std::vector<const runtime::PlannedProgram*> all;
+  for (const runtime::PlannedProgram& plan : plans) all.push_back(&plan);
   const JobEnv job = JobEnv::from_environment();
   const predict::Setting setting{
       .machine = machine_,
       .ranks_per_host = job.local_world > 1 ? job.local_world : machine_.ranks,
       .guarded_share = guarded_share(strategy),
-      .process_bytes = process_bytes_ + plan.own_bytes()};
-  const predict::Prediction p = predict::predict(plan, setting);
+      .process_bytes = process_bytes_};
+  const std::vector<predict::Prediction> predicted = predict::predict_stages(all, setting);
+  double bytes = 0;
+  for (const predict::Prediction& p : predicted)
+    bytes = std::max(bytes, static_cast<double>(p.peak_bytes()));
   const bool here = job.world == mesh.world() && !is_describing();
-  // Where workers divide layers, fewer have a part of the batch.
+  // Where workers divide layers, or have stages of them, fewer have a part of the batch.
   const double slower = static_cast<double>(mesh.world()) / mesh.size("dp");
-  return {p.seconds * slower, static_cast<double>(p.peak_bytes()),
+  return {predicted.front().seconds * slower, bytes,
           limit(predict::ranks_per_host(setting, mesh), here)};
 }
 

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "fleetx/base/mesh.h"
 #include "fleetx/base/process_memory.h"
@@ -47,7 +48,8 @@ AutoChoice choose_strategy(const DistributedStrategy& asked, const Mesh& mesh,
 class Predictor {
  public:
   explicit Predictor(AutoConfigs configs);
-  Candidate operator()(const ir::Program& main, const std::string& loss,
+  // `stages`: the program of a worker, of each stage where there is a pipeline, in their order.
+  Candidate operator()(const std::vector<ir::Program>& stages, const std::string& loss,
                        const DistributedStrategy& strategy, const Mesh& mesh) const;
 
  private:

@@ -130,14 +130,11 @@ void DistributedOptimizer::choose(const ir::Var& loss, const autograd::BackwardO
     const auto try_one = [&](const DistributedStrategy& candidate, const Mesh& mesh) {
       const log::Quiet quiet;
       const ir::Unverified tried_only;
-      ir::Program main = loss.builder().main(), startup = loss.builder().startup();
-      ir::Builder b(main, startup);
-      strategies::ResolvedStrategies resolved(requests_of(candidate, mesh), {.mesh = mesh});
-      strategies::minimize(
-          {main, startup}, resolved,
-          [&] { (void)optimizer_->backward(b.var(loss.name()), options); },
-          [&] { optimizer_->apply_gradients(autograd::trained(b), where); });
-      return predict(main, loss.name(), candidate, mesh);
+      const auto requests = requests_of(candidate, mesh);
+      std::vector<ir::Program> stages;
+      for (const int rank : mesh.group("pp"))
+        stages.push_back(program_of(Mesh(mesh.axes(), rank), requests, loss, options, where));
+      return predict(stages, loss.name(), candidate, mesh);
     };
     const AutoChoice choice =
         choose_strategy(strategy_, mesh_, try_one, split_of(loss.builder().main()));
@@ -151,6 +148,22 @@ void DistributedOptimizer::choose(const ir::Var& loss, const autograd::BackwardO
   mesh_ = mesh_of(strategy_, mesh_.world(), mesh_.rank());
 }
 
+// As minimize would make it for a rank, of copies.
+ir::Program DistributedOptimizer::program_of(const Mesh& mesh,
+                                             const std::vector<strategies::Request>& requests,
+                                             const ir::Var& loss,
+                                             const autograd::BackwardOptions& options,
+                                             std::source_location where) {
+  const log::Quiet quiet;
+  ir::Program main = loss.builder().main(), startup = loss.builder().startup();
+  ir::Builder b(main, startup);
+  strategies::ResolvedStrategies resolved(requests, {.mesh = mesh});
+  strategies::minimize(
+      {main, startup}, resolved, [&] { (void)optimizer_->backward(b.var(loss.name()), options); },
+      [&] { optimizer_->apply_gradients(autograd::trained(b), where); });
+  return main;
+}
+
 // The programs of the other stages of this worker's pipeline, by rank.
 std::map<int, ir::Program> DistributedOptimizer::other_stages(
     const ir::Var& loss, const std::vector<strategies::Request>& requests,
@@ -158,14 +171,7 @@ std::map<int, ir::Program> DistributedOptimizer::other_stages(
   std::map<int, ir::Program> all;
   for (const int rank : mesh_.has("pp") ? mesh_.group("pp") : std::vector<int>{}) {
     if (rank == mesh_.rank()) continue;
-    const log::Quiet quiet;
-    ir::Program main = loss.builder().main(), startup = loss.builder().startup();
-    ir::Builder b(main, startup);
-    strategies::ResolvedStrategies resolved(requests, {.mesh = Mesh(mesh_.axes(), rank)});
-    strategies::minimize(
-        {main, startup}, resolved, [&] { (void)optimizer_->backward(b.var(loss.name()), options); },
-        [&] { optimizer_->apply_gradients(autograd::trained(b), where); });
-    all.emplace(rank, std::move(main));
+    all.emplace(rank, program_of(Mesh(mesh_.axes(), rank), requests, loss, options, where));
   }
   return all;
 }

@@ -61,6 +61,9 @@ class DistributedOptimizer {
                                           const std::vector<strategies::Request>& requests,
                                           const autograd::BackwardOptions& options,
                                           std::source_location where);
+  ir::Program program_of(const Mesh& mesh, const std::vector<strategies::Request>& requests,
+                         const ir::Var& loss, const autograd::BackwardOptions& options,
+                         std::source_location where);
   void choose(const ir::Var& loss, const autograd::BackwardOptions& options,
               std::source_location where);
 

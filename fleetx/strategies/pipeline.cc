@@ -38,6 +38,7 @@
 #include "fleetx/base/log.h"
 #include "fleetx/ir/infer.h"
 #include "fleetx/ir/rewriter.h"
+#include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/divided_norms.h"
 #include "fleetx/strategies/owners.h"
 #include "fleetx/strategies/pipeline_stages.h"
@@ -271,6 +272,22 @@ class Pipeline final : public Strategy {
 };
 
 FLEETX_STRATEGY(pipeline, Pipeline);
+
+// Where the framework cuts. Fewer workers have a part of the batch then, and the stages of a
+// pipeline must be fed the same: who allows it feeds them so. More micro-batches wait less, but
+// compute with smaller ones.
+std::vector<Choice> choices(const Mesh& mesh) {
+  std::vector<Choice> all;
+  for (const int64_t stages : {2, 4, 8})
+    for (const int64_t micro_batches : {2 * stages, 4 * stages})
+      if (mesh.world() % stages == 0)
+        all.push_back({str("pipeline of ", stages, " stages, ", micro_batches, " micro-batches"),
+                       {{"pipeline", true},
+                        {"hybrid_configs.pp_degree", stages},
+                        {"pipeline_configs.accumulate_steps", micro_batches}}});
+  return all;
+}
+FLEETX_CHOICES(pipeline, Effect::kLearning, choices);
 
 }  // namespace
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "fleetx/base/file.h"
 #include "fleetx/fleet/distributed_optimizer.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/nn/nn.h"
@@ -112,6 +115,55 @@ TEST(Auto, DividesATransformer) {
   const auto process = static_cast<int64_t>(resident_bytes() >> 20);
   const auto [strategy, shape] = chosen(process + 1000, {"tensor_parallel"});
   EXPECT_EQ(shape[1], 2048 / strategy.hybrid_configs.mp_degree);
+}
+
+// ---- stages ----
+
+TEST(Auto, CutsIntoStagesOnlyWhereThatIsAllowed) {
+  // A stage has its part of everything; half of the time of few micro-batches is lost.
+  const auto evaluate = [](const DistributedStrategy& s, const Mesh& mesh) {
+    const double waiting = s.pipeline ? 2.0 / s.pipeline_configs.accumulate_steps : 0;
+    return Candidate{1 + waiting, 100.0 / mesh.size("pp"), 60.0};
+  };
+  EXPECT_TRUE(contains(error_of([&] { choose_strategy(automatic(), workers(4), evaluate); }),
+                       "pipeline (changes what is learned)"));
+  const AutoChoice choice = choose_strategy(automatic({"pipeline"}), workers(4), evaluate);
+  EXPECT_EQ(choice.strategy.hybrid_configs.pp_degree, 4);
+  EXPECT_EQ(choice.strategy.pipeline_configs.accumulate_steps, 16);
+  for (const char* line : {"chose pipeline of 4 stages, 16 micro-batches: 1125.0 ms",
+                           "pipeline of 2 stages, 8 micro-batches: 11.1 % slower",
+                           "plain: needs 0 MiB more than there are"})
+    EXPECT_TRUE(contains(choice.report, line)) << choice.report;
+}
+
+// Wide layers and a small batch: gradients are larger than what crosses the cut.
+TEST(Auto, ASlowLinkIsForStages) {
+  const testing::TempDir folder;
+  const auto chosen = [&](double rate) {
+    write_file(folder / "machine.yaml",
+               str("name: two hosts\ncores: 1\nranks: 1\nmemory_GiB: 16\ncompute: {f32_GFLOPS: 20, "
+                   "memory_GBps: 10}\nlinks: {host: {GBps: 5, latency_us: 1}, network: "
+                   "{latency_us: 20, GBps: ",
+                   rate, "}}\n"));
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    ir::Var h = b.data("x", f32, {-1, 256});
+    for (int i = 0; i < 8; ++i) h = nn::fc(h, {.size = 256, .act = "relu"});
+    const ir::Var loss = nn::mean(h);
+    DistributedStrategy s = automatic({"pipeline"});
+    s.auto_configs.machine = folder / "machine.yaml";
+    DistributedOptimizer optimizer{std::make_shared<optim::Sgd>(), s, workers(2)};
+    optimizer.minimize(loss);
+    // The program is that of the choice.
+    const bool cut =
+        std::ranges::any_of(main.ops(), [](const ir::Op& op) { return op.type() == "send_start"; });
+    EXPECT_EQ(cut, optimizer.strategy().pipeline);
+    return optimizer.strategy();
+  };
+  EXPECT_FALSE(chosen(5).pipeline);
+  const DistributedStrategy slow = chosen(0.01);
+  EXPECT_TRUE(slow.pipeline);
+  EXPECT_EQ(slow.hybrid_configs.pp_degree, 2);
 }
 
 TEST(Auto, TakesWhatSetsLessOfWhatIsAsFast) {

@@ -53,6 +53,29 @@ TEST_F(PredictTool, FewerRanksPerHostSendMoreOverTheNetwork) {
   EXPECT_NE(network("1"), network("8"));
 }
 
+// Workers that divide layers are fed the same.
+TEST_F(PredictTool, ThroughputCountsPartsOfTheBatch) {
+  const auto plan = [&](const std::string& mesh, bool json) {
+    std::vector<std::string> args{"plan",   "bert-base", "--batch",    "2",
+                                  "--mesh", mesh,        "--machines", cluster};
+    if (json) args.emplace_back("--json");
+    const ToolResult r = run_tool(args);
+    EXPECT_EQ(r.code, 0) << r.err;
+    return r.out;
+  };
+  const auto number = [](const std::string& text, const std::string& behind) {
+    const size_t at = text.find(behind);
+    return at == std::string::npos ? 0.0 : std::stod(text.substr(at + behind.size()));
+  };
+  const auto samples = [&](const std::string& mesh) {
+    return number(plan(mesh, false), "all workers: ") * number(plan(mesh, true), "\"step_s\":");
+  };
+  const double one = samples("dp=1");
+  EXPECT_GT(one, 0);
+  EXPECT_NEAR(samples("dp=2"), 2 * one, 0.01 * one);
+  EXPECT_NEAR(samples("dp=2,mp=2"), 2 * one, 0.01 * one);
+}
+
 // Row 8 of what plans are asked for; the machine of the tests may be slow.
 TEST_F(PredictTool, AThousandWorkersOfBertLargeTakeLittle) {
   const ToolResult r = run_tool({"plan", "bert-large", "--mesh", "dp=1024", "--machines", cluster});
