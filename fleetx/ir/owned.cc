@@ -14,9 +14,8 @@ constexpr const char* kRank = "part_owner";
 
 bool is_along(std::string_view group, std::string_view axis) {
   const auto axes = Mesh::axes_of(group);
-  return std::any_of(axes.begin(), axes.end(), [&](const std::string& one) {
-    return whole_axis(one) == whole_axis(axis);
-  });
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](const std::string& one) { return whole_axis(one) == whole_axis(axis); });
 }
 
 }  // namespace

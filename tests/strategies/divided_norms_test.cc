@@ -74,8 +74,7 @@ TEST(DividedNorms, WhatIsNoGradientIsOurMistake) {
   ir::Program main = ir::parse_text(kText);
   ir::Rewriter rw(main);
   rw.set_inputs(std::prev(rw.end()), "xs", {"dw", "other"});
-  testing::expect_error(Error::Kind::kInternal,
-                        {"reads 'other', which is applied to no parameter"},
+  testing::expect_error(Error::Kind::kInternal, {"reads 'other', which is applied to no parameter"},
                         [&] { updates({"w"}, main); });
 }
 

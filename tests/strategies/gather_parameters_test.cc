@@ -77,16 +77,17 @@ TEST(GatherParameters, ASegmentAhead) {
   const Gathered g(0, 1);
   EXPECT_EQ(
       Gathered::lines(g.main, ir::Role::kForward),
-      (Lines{R"([w1@0@SENT], gather_ticket = broadcast_start([w1], _) {group="dp"})",
-             "w2@EMPTY = empty() {shape=[4,3]}",
-             R"([w2@1@SENT], gather_ticket_1 = broadcast_start([w2@EMPTY], _) {group="dp", root=1})",
-             R"([w1@0] = broadcast_wait([w1@0@SENT], gather_ticket) {group="dp"})",
-             "h = fc(x, w1@0, _)", "w3@EMPTY = empty() {shape=[3,1]}",
-             R"([w3@2@SENT], gather_ticket_2 = broadcast_start([w3@EMPTY], _) {group="dp", root=1})",
-             R"([w2@1] = broadcast_wait([w2@1@SENT], gather_ticket_1) {group="dp", root=1})",
-             "y = fc(h, w2@1, _)",
-             R"([w3@2] = broadcast_wait([w3@2@SENT], gather_ticket_2) {group="dp", root=1})",
-             "z = fc(y, w3@2, _)"}));
+      (Lines{
+          R"([w1@0@SENT], gather_ticket = broadcast_start([w1], _) {group="dp"})",
+          "w2@EMPTY = empty() {shape=[4,3]}",
+          R"([w2@1@SENT], gather_ticket_1 = broadcast_start([w2@EMPTY], _) {group="dp", root=1})",
+          R"([w1@0] = broadcast_wait([w1@0@SENT], gather_ticket) {group="dp"})",
+          "h = fc(x, w1@0, _)", "w3@EMPTY = empty() {shape=[3,1]}",
+          R"([w3@2@SENT], gather_ticket_2 = broadcast_start([w3@EMPTY], _) {group="dp", root=1})",
+          R"([w2@1] = broadcast_wait([w2@1@SENT], gather_ticket_1) {group="dp", root=1})",
+          "y = fc(h, w2@1, _)",
+          R"([w3@2] = broadcast_wait([w3@2@SENT], gather_ticket_2) {group="dp", root=1})",
+          "z = fc(y, w3@2, _)"}));
   // w3 is still there.
   EXPECT_EQ(
       Gathered::lines(g.main, ir::Role::kBackward),

@@ -171,8 +171,8 @@ Var split(Builder& b, int n) {
   Var h;
   {
     const auto stage = b.in_stage(0);
-    h = nn::tanh(nn::add(x, nn::parallel_embedding(nn::reshape(y, {-1}),
-                                                   {.rows = 8, .dim = 12, .partitions = n})));
+    h = nn::tanh(nn::add(
+        x, nn::parallel_embedding(nn::reshape(y, {-1}), {.rows = 8, .dim = 12, .partitions = n})));
     h = nn::layer_norm(pair(h));
   }
   const auto stage = b.in_stage(1);

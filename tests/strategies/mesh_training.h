@@ -28,8 +28,7 @@ struct MeshJob {
   std::vector<strategies::Request> requests() const {
     std::vector<strategies::Request> all = more;
     if (micro_batches > 0)
-      all.push_back(
-          {"pipeline", {{"micro_batches", micro_batches / dp}, {"schedule", schedule}}});
+      all.push_back({"pipeline", {{"micro_batches", micro_batches / dp}, {"schedule", schedule}}});
     if (dp > 1) all.push_back({"data_parallel"});
     if (mp > 1) all.push_back({"tensor_parallel"});
     return all;
