@@ -28,7 +28,7 @@ TEST(RowIndex, FindsAllIdsWhileItGrows) {
     index.insert(id, hash_id(id), i);
   }
   EXPECT_EQ(index.size(), 50'000u);
-  EXPECT_LT(index.bytes(), 50'000u * 16);
+  EXPECT_LT(index.bytes(), (50'000u + (1u << 14)) * 16);  // a small index grows by up to 16,384 ids
   for (uint32_t i = 0; i < 50'000; ++i) {
     const uint64_t id = i % 3 == 0 ? i : mix(i, 1);
     ASSERT_EQ(index.find(id, hash_id(id)), i);
