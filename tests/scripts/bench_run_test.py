@@ -31,7 +31,7 @@ class WithoutPeers(unittest.TestCase):
                                  "resnet50-infer", "limits", "dp-resnet50", "dp-bert-base", "allreduce", "reader", "launch",
                                  "busy", "net", "amp", "recompute", "strategies", "sharding", "pipeline", "does-not-fit", "learning",
                                  "dgc-selection", "ps", "ps-table", "ps-auc", "ps-many", "ragged", "transformer-bleu", "tokenizer",
-                                 "predict", "predict-tables"])
+                                 "predict", "auto", "predict-tables"])
         for part in ["asked of torch: >= 1.35 (avx512), >= 1.15 (avx2); of paddle: >= 1",
                      "asked of torch DDP: >= 1.6; of one worker x 2: >= 0.97",
                      "asked of Open MPI: >= 1; of Gloo: >= 100 (64 KB), >= 8 (25 MB); of memcpy: >= 0.9 (100 MB)",
