@@ -64,14 +64,14 @@ struct MeshWorker {
   }
 };
 
-// Communicators as the fleet makes them.
-inline std::vector<SharedGroups> groups_of(const MeshJob& job,
+// Communicators of all ranks of a mesh, as the fleet makes them.
+inline std::vector<SharedGroups> groups_of(const Mesh& mesh,
                                            const std::vector<std::string>& names) {
   std::vector<std::shared_ptr<comm::Groups>> all;
-  for (int rank = 0; rank < job.world(); ++rank) all.push_back(std::make_shared<comm::Groups>());
+  for (int rank = 0; rank < mesh.world(); ++rank) all.push_back(std::make_shared<comm::Groups>());
   for (const std::string& name : names)
-    for (int rank = 0; rank < job.world(); ++rank) {
-      const auto ranks = job.mesh(rank).group(name);
+    for (int rank = 0; rank < mesh.world(); ++rank) {
+      const auto ranks = Mesh(mesh.axes(), rank).group(name);
       if (ranks.front() != rank) continue;
       auto made = comm::make_local(static_cast<int>(ranks.size()), comm::Milliseconds(20'000));
       for (size_t i = 0; i < ranks.size(); ++i)
@@ -95,7 +95,7 @@ inline MeshResult train(const MeshJob& job) {
   std::vector<std::unique_ptr<MeshWorker>> workers;
   for (int rank = 0; rank < job.world(); ++rank)
     workers.push_back(std::make_unique<MeshWorker>(job, rank));
-  const auto groups = groups_of(job, workers[0]->groups);
+  const auto groups = groups_of(job.mesh(0), workers[0]->groups);
   std::vector<std::vector<float>> losses(static_cast<size_t>(job.world()));
   MeshResult result;
   result.held.resize(static_cast<size_t>(job.world()));

@@ -12,10 +12,8 @@
 #include "fleetx/runtime/planner.h"
 #include "fleetx/strategies/pipeline_cut.h"
 #include "fleetx/strategies/pipeline_schedule.h"
-#include "fleetx/train/checkpoint.h"
-#include "tests/strategies/parallel_training.h"
+#include "tests/strategies/mesh_training.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/temp_dir.h"
 
 namespace fleetx::testing {
 namespace {
@@ -41,21 +39,6 @@ struct Job {
 };
 
 std::string value_group(int pp) { return str("pp/", pp); }
-
-// Communicators as the fleet makes them.
-std::vector<SharedGroups> groups_of(int pp, int dp) {
-  std::vector<std::shared_ptr<comm::Groups>> all;
-  for (int rank = 0; rank < pp * dp; ++rank) all.push_back(std::make_shared<comm::Groups>());
-  for (const std::string& name : {std::string("pp"), value_group(pp), std::string("dp")})
-    for (int rank = 0; rank < pp * dp; ++rank) {
-      const auto ranks = Mesh({{"pp", pp}, {"dp", dp}}, rank).group(name);
-      if (ranks.front() != rank) continue;
-      auto made = comm::make_local(static_cast<int>(ranks.size()), comm::Milliseconds(20'000));
-      for (size_t i = 0; i < ranks.size(); ++i)
-        all[static_cast<size_t>(ranks[i])]->add(name, std::move(made[i]));
-    }
-  return {all.begin(), all.end()};
-}
 
 struct Made {
   ir::Program main, startup;
@@ -89,7 +72,8 @@ struct Result {
 
 Result train(const Job& job) {
   const int world = job.pp * job.dp;
-  const auto groups = groups_of(job.pp, job.dp);
+  const auto groups =
+      groups_of(Mesh({{"pp", job.pp}, {"dp", job.dp}}, 0), {"pp", value_group(job.pp), "dp"});
   Result result;
   result.losses.resize(static_cast<size_t>(world));
   result.fetched.resize(static_cast<size_t>(world));

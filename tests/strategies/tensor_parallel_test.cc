@@ -9,10 +9,8 @@
 #include "fleetx/ir/uniform.h"
 #include "fleetx/nn/nn.h"
 #include "fleetx/nn/parallel.h"
-#include "fleetx/train/checkpoint.h"
-#include "tests/strategies/parallel_training.h"
+#include "tests/strategies/mesh_training.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/temp_dir.h"
 
 namespace fleetx::testing {
 namespace {
@@ -54,21 +52,6 @@ struct Result {
   std::map<std::string, Tensor> state;  // whole
 };
 
-// Communicators of every axis, as the fleet makes them.
-std::vector<SharedGroups> groups_of(int dp, int mp) {
-  std::vector<std::shared_ptr<comm::Groups>> all;
-  for (int rank = 0; rank < dp * mp; ++rank) all.push_back(std::make_shared<comm::Groups>());
-  for (const char* axis : {"dp", "mp"})
-    for (int rank = 0; rank < dp * mp; ++rank) {
-      const auto ranks = Mesh({{"dp", dp}, {"mp", mp}}, rank).group(axis);
-      if (ranks.front() != rank) continue;
-      auto made = comm::make_local(static_cast<int>(ranks.size()), comm::Milliseconds(20'000));
-      for (size_t i = 0; i < ranks.size(); ++i)
-        all[static_cast<size_t>(ranks[i])]->add(axis, std::move(made[i]));
-    }
-  return {all.begin(), all.end()};
-}
-
 std::vector<strategies::Request> requests_of(const Job& job) {
   std::vector<strategies::Request> requests = job.more;
   if (job.dp > 1) requests.push_back({"data_parallel"});
@@ -98,7 +81,7 @@ struct Programs {
 
 Result train(const Job& job) {
   const int world = job.dp * job.mp;
-  const auto groups = groups_of(job.dp, job.mp);
+  const auto groups = groups_of(Mesh({{"dp", job.dp}, {"mp", job.mp}}, 0), {"dp", "mp"});
   std::vector<std::vector<float>> losses(static_cast<size_t>(world));
   std::vector<std::map<std::string, Tensor>> replicated(static_cast<size_t>(world));
   Result result;

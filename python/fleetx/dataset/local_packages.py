@@ -27,7 +27,7 @@ def local_packages(folder: str = "", sections: Sequence[str] = SECTIONS) -> str:
         few = [s for s in sections if sum(section == s for section, _ in texts.values()) < 2 * VAL]
         if few:
             raise native.InvalidArgumentError(f"apt's lists have less than {2 * VAL} packages in section '{few[0]}'; "
-                                              "known sections: https://packages.debian.org/stable/")
+                                              f"take others, such as {', '.join(SECTIONS)}")
         _write(folder, texts, sections)
     print(f"packages: {count_lines(last)} of {len(sections)} sections of Debian for training, and "
           f"{os.path.getsize(os.path.join(folder, 'train.txt'))} bytes about other packages, in {folder}", flush=True)
