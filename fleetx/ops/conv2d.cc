@@ -68,10 +68,10 @@ class Conv2d final : public kernel::Kernel {
   explicit Conv2d(kernel::Prepare& p) {
     const Convolution g = geometry(p, p.out("out").shape);
     const ConvOptions options{.bias = p.has("bias"), .relu = p.attr<std::string>("act") == "relu"};
-    if (g.dtype == f32 && (way_ = own_way(p, {{ConvPass::kForward}}, g))) {
-      own_ = way_->make(p, ConvPass::kForward, g, options);
-      own_->bind(p.input("x", 0, way_->activations), p.input("w", 0, way_->weights),
-                 p.output("out", 0, way_->activations), p.input("bias"));
+    if (g.dtype == f32 && (algorithm_ = own_algorithm(p, {{ConvPass::kForward}}, g))) {
+      own_ = algorithm_->make(p, ConvPass::kForward, g, options);
+      own_->bind(p.input("x", 0, algorithm_->activations), p.input("w", 0, algorithm_->weights),
+                 p.output("out", 0, algorithm_->activations), p.input("bias"));
       return;
     }
     const ConvChoice c = choose(p, ConvPass::kForward, g, conv2d_wishes(p), options);
@@ -88,12 +88,12 @@ class Conv2d final : public kernel::Kernel {
     own_ ? own_->run(r) : conv_.run(r);
   }
   std::string_view implementation() const override {
-    return way_ ? way_->name : conv_.implementation();
+    return algorithm_ ? algorithm_->name : conv_.implementation();
   }
 
  private:
   onednn::Primitive pack_, conv_;
-  const OwnWay* way_ = nullptr;
+  const ConvAlgorithm* algorithm_ = nullptr;
   std::unique_ptr<OwnConvolution> own_;
 };
 
@@ -123,9 +123,10 @@ class Conv2dGrad final : public kernel::Kernel {
     if (!p.has_out("dw") && !p.has_out("dbias")) p.input_as_is("x");
     const std::vector<ConvPass> passes = passes_of(p);
     if (passes.empty()) return;
-    if (g.dtype == f32) way_ = own_way(p, passes, g);
-    way_ ? prepare_own(p, g) : prepare_onednn(p, g);
-    implementation_ = way_ ? std::string(way_->name) : onednn::names_of(weights_, "dx", data_);
+    if (g.dtype == f32) algorithm_ = own_algorithm(p, passes, g);
+    algorithm_ ? prepare_own(p, g) : prepare_onednn(p, g);
+    implementation_ =
+        algorithm_ ? std::string(algorithm_->name) : onednn::names_of(weights_, "dx", data_);
   }
 
   static std::vector<ConvPass> passes_of(const kernel::Prepare& p) {
@@ -209,20 +210,21 @@ class Conv2dGrad final : public kernel::Kernel {
   }
 
   void prepare_own(kernel::Prepare& p, const Convolution& g) {
-    const kernel::Slot dout = gradient(p, g, way_->activations);
+    const kernel::Slot dout = gradient(p, g, algorithm_->activations);
     if (p.has_out("dx")) {
-      own_data_ = way_->make(p, ConvPass::kData, g, {});
-      own_data_->bind(p.output("dx", 0, way_->activations), p.input("w", 0, way_->weights), dout);
+      own_data_ = algorithm_->make(p, ConvPass::kData, g, {});
+      own_data_->bind(p.output("dx", 0, algorithm_->activations),
+                      p.input("w", 0, algorithm_->weights), dout);
     }
     if (p.has_out("dw")) {
-      own_weights_ = way_->make(p, ConvPass::kWeights, g, {});
-      own_weights_->bind(p.input("x", 0, way_->activations), p.output("dw", 0, way_->weights),
-                         dout);
+      own_weights_ = algorithm_->make(p, ConvPass::kWeights, g, {});
+      own_weights_->bind(p.input("x", 0, algorithm_->activations),
+                         p.output("dw", 0, algorithm_->weights), dout);
     } else if (p.has_out("dbias")) {
       p.input_as_is("x");
     }
     if (p.has_out("dbias")) {
-      channels_ = Channels::of(g.dst, way_->activations);
+      channels_ = Channels::of(g.dst, algorithm_->activations);
       partial_ = p.scratch(static_cast<size_t>(Strips(*channels_).pieces() * channels_->padded()) *
                            sizeof(float));
       dbias_ = p.output("dbias");
@@ -251,7 +253,7 @@ class Conv2dGrad final : public kernel::Kernel {
 
   onednn::Primitive pack_, turn_, data_, weights_;
   std::string implementation_;
-  const OwnWay* way_ = nullptr;
+  const ConvAlgorithm* algorithm_ = nullptr;
   std::unique_ptr<OwnConvolution> own_data_, own_weights_;
   std::optional<Channels> channels_;
   kernel::Slot out_, dout_, masked_, partial_, dbias_;

@@ -42,8 +42,8 @@ class Conv2dNorm final : public kernel::Kernel {
         mean_(p.input("mean")),
         variance_(p.input("variance")) {
     const Convolution g = conv2d_geometry(p, p.out("out").shape);
-    way_ = own_way(p, {{ConvPass::kForward}}, g);
-    way_ ? prepare_own(p, g) : prepare_onednn(p, g);
+    algorithm_ = own_algorithm(p, {{ConvPass::kForward}}, g);
+    algorithm_ ? prepare_own(p, g) : prepare_onednn(p, g);
   }
 
   void run(const kernel::Run& r) override {
@@ -58,15 +58,16 @@ class Conv2dNorm final : public kernel::Kernel {
     if (sweep_) sweep(r);
   }
   std::string_view implementation() const override {
-    return way_ ? way_->name : conv_.implementation();
+    return algorithm_ ? algorithm_->name : conv_.implementation();
   }
 
  private:
   void prepare_own(kernel::Prepare& p, const Convolution& g) {
-    own_ = way_->make(p, ConvPass::kForward, g, {});
-    out_ = p.output("out", 0, way_->activations);
-    own_->bind(p.input("x", 0, way_->activations), p.input("w", 0, way_->weights), out_);
-    prepare_sweep(p, g, way_->activations);
+    own_ = algorithm_->make(p, ConvPass::kForward, g, {});
+    out_ = p.output("out", 0, algorithm_->activations);
+    own_->bind(p.input("x", 0, algorithm_->activations), p.input("w", 0, algorithm_->weights),
+               out_);
+    prepare_sweep(p, g, algorithm_->activations);
   }
 
   void prepare_onednn(kernel::Prepare& p, const Convolution& g) {
@@ -138,7 +139,7 @@ class Conv2dNorm final : public kernel::Kernel {
   kernel::Slot scale_, bias_, mean_, variance_, factor_, shift_, out_, residual_;
   std::optional<Channels> sweep_;
   onednn::Primitive conv_;
-  const OwnWay* way_ = nullptr;
+  const ConvAlgorithm* algorithm_ = nullptr;
   std::unique_ptr<OwnConvolution> own_;
 };
 

@@ -84,11 +84,11 @@ class Conv2dTranspose final : public kernel::Kernel {
   explicit Conv2dTranspose(kernel::Prepare& p) {
     const Convolution g = geometry(p, p.out("out").shape);
     Layout layout;
-    if ((way_ = plane_way(p, {{ConvPass::kData}}, g))) {
-      layout = way_->activations;
+    if ((algorithm_ = plane_algorithm(p, {{ConvPass::kData}}, g))) {
+      layout = algorithm_->activations;
       out_ = p.output("out", 0, layout);
-      own_ = way_->make(p, ConvPass::kData, g, {});
-      own_->bind(out_, p.input("w", 0, way_->weights), p.input("x", 0, layout));
+      own_ = algorithm_->make(p, ConvPass::kData, g, {});
+      own_->bind(out_, p.input("w", 0, algorithm_->weights), p.input("x", 0, layout));
     } else {
       const ConvChoice c = choose(p, ConvPass::kData, g, wishes(p));
       layout = c.src;
@@ -116,12 +116,12 @@ class Conv2dTranspose final : public kernel::Kernel {
     });
   }
   std::string_view implementation() const override {
-    return way_ ? way_->name : conv_.implementation();
+    return algorithm_ ? algorithm_->name : conv_.implementation();
   }
 
  private:
   onednn::Primitive conv_;
-  const OwnWay* way_ = nullptr;
+  const ConvAlgorithm* algorithm_ = nullptr;
   std::unique_ptr<OwnConvolution> own_;
   std::optional<Channels> channels_;
   kernel::Slot out_, bias_, padded_bias_;
@@ -151,8 +151,8 @@ class Conv2dTransposeGrad final : public kernel::Kernel {
     std::vector<ConvPass> passes;
     if (p.has_out("dw")) passes.push_back(ConvPass::kWeights);
     if (p.has_out("dx")) passes.push_back(ConvPass::kForward);
-    way_ = plane_way(p, passes, g);
-    way_ ? prepare_own(p, g) : prepare_onednn(p, g);
+    algorithm_ = plane_algorithm(p, passes, g);
+    algorithm_ ? prepare_own(p, g) : prepare_onednn(p, g);
     dbias_ = p.output("dbias");
     if (dbias_)
       partial_ = p.scratch(static_cast<size_t>(Strips(*channels_).pieces() * channels_->padded()) *
@@ -172,17 +172,18 @@ class Conv2dTransposeGrad final : public kernel::Kernel {
 
  private:
   void prepare_own(kernel::Prepare& p, const Convolution& g) {
-    dout_ = p.input("dout", 0, way_->activations);
-    channels_ = Channels::of(g.src, way_->activations);
-    implementation_ = way_->name;
+    dout_ = p.input("dout", 0, algorithm_->activations);
+    channels_ = Channels::of(g.src, algorithm_->activations);
+    implementation_ = algorithm_->name;
     if (p.has_out("dx")) {
-      own_data_ = way_->make(p, ConvPass::kForward, g, {});
-      own_data_->bind(dout_, p.input("w", 0, way_->weights), p.output("dx", 0, way_->activations));
+      own_data_ = algorithm_->make(p, ConvPass::kForward, g, {});
+      own_data_->bind(dout_, p.input("w", 0, algorithm_->weights),
+                      p.output("dx", 0, algorithm_->activations));
     }
     if (p.has_out("dw")) {
-      own_weights_ = way_->make(p, ConvPass::kWeights, g, {});
-      own_weights_->bind(dout_, p.output("dw", 0, way_->weights),
-                         p.input("x", 0, way_->activations));
+      own_weights_ = algorithm_->make(p, ConvPass::kWeights, g, {});
+      own_weights_->bind(dout_, p.output("dw", 0, algorithm_->weights),
+                         p.input("x", 0, algorithm_->activations));
     }
   }
 
@@ -224,7 +225,7 @@ class Conv2dTransposeGrad final : public kernel::Kernel {
   }
 
   onednn::Primitive turn_, data_, weights_;
-  const OwnWay* way_ = nullptr;
+  const ConvAlgorithm* algorithm_ = nullptr;
   std::unique_ptr<OwnConvolution> own_data_, own_weights_;
   std::string implementation_;
   std::optional<Channels> channels_;

@@ -24,11 +24,11 @@ double plane_share(ConvPass pass, const Convolution& c) {
 
 }  // namespace
 
-const OwnWay* plane_way(const kernel::Prepare& p, std::span<const ConvPass> passes,
-                        const Convolution& c) {
+const ConvAlgorithm* plane_algorithm(const kernel::Prepare& p, std::span<const ConvPass> passes,
+                                     const Convolution& c) {
   constexpr int64_t kFew = 15;
-  static const OwnWay planes{"own:planes", Layout::plain(), Layout::plain(),
-                             make<PlaneConvolution>};
+  static const ConvAlgorithm planes{"own:planes", Layout::plain(), Layout::plain(),
+                                    make<PlaneConvolution>};
   if (p.skips().layout || std::min(c.src[1], c.dst[1]) / c.groups > kFew || c.dst.numel() == 0)
     return nullptr;
   double own = 0, onednn = 0;
@@ -39,24 +39,26 @@ const OwnWay* plane_way(const kernel::Prepare& p, std::span<const ConvPass> pass
   return 1.5 * own < onednn ? &planes : nullptr;
 }
 
-const OwnWay* own_way(const kernel::Prepare& p, std::span<const ConvPass> passes,
-                      const Convolution& c) {
+const ConvAlgorithm* own_algorithm(const kernel::Prepare& p, std::span<const ConvPass> passes,
+                                   const Convolution& c) {
   // nChw8c and OIhw8i8o; nChw16c and row-major.
-  static const OwnWay winograd{"own:wino_4x3",
-                               {{0, 1, 2, 3}, {{1, Winograd::kBlock}}},
-                               {{0, 1, 2, 3}, {{1, Winograd::kBlock}, {0, Winograd::kBlock}}},
-                               make<Winograd>};
-  static const OwnWay pointwise{
+  static const ConvAlgorithm winograd{
+      "own:wino_4x3",
+      {{0, 1, 2, 3}, {{1, Winograd::kBlock}}},
+      {{0, 1, 2, 3}, {{1, Winograd::kBlock}, {0, Winograd::kBlock}}},
+      make<Winograd>};
+  static const ConvAlgorithm pointwise{
       "own:amx_1x1", {{0, 1, 2, 3}, {{1, Pointwise::kBlock}}}, Layout::plain(), make<Pointwise>};
-  static const OwnWay full{"own:gemm", Layout::plain(), Layout::plain(), make<FullConvolution>};
+  static const ConvAlgorithm full{"own:gemm", Layout::plain(), Layout::plain(),
+                                  make<FullConvolution>};
   if (p.skips().layout) return nullptr;
   if (Pointwise::wanted(c)) return &pointwise;
   if (FullConvolution::wanted(c)) return &full;
-  // Both gradients take one way, that of the weights.
+  // Both gradients take one algorithm, that of the weights.
   const bool forward = passes.front() == ConvPass::kForward;
   if (!p.skips().winograd && Winograd::wanted(forward ? ConvPass::kForward : ConvPass::kWeights, c))
     return &winograd;
-  return plane_way(p, passes, c);
+  return plane_algorithm(p, passes, c);
 }
 
 }  // namespace fleetx::ops

@@ -26,21 +26,22 @@ class OwnConvolution {
   kernel::Slot src_, weights_, dst_, bias_;
 };
 
-// A way to compute all three. Of the options only bias and relu can be had.
-struct OwnWay {
+// An algorithm for all three. Of the options it knows bias and relu.
+struct ConvAlgorithm {
   std::string_view name;
   Layout activations, weights;
   std::unique_ptr<OwnConvolution> (*make)(kernel::Prepare& p, ConvPass pass, const Convolution& c,
                                           const ConvOptions& options);
 };
 
-// A way for these computations, kForward or some of the others; null where oneDNN's is faster.
-const OwnWay* own_way(const kernel::Prepare& p, std::span<const ConvPass> passes,
-                      const Convolution& c);
+// The algorithm for these computations, kForward or some of the others; null where oneDNN is
+// faster.
+const ConvAlgorithm* own_algorithm(const kernel::Prepare& p, std::span<const ConvPass> passes,
+                                   const Convolution& c);
 
 // The one of plane_convolution.h, where it is expected to take less than two thirds of the time
 // that oneDNN takes.
-const OwnWay* plane_way(const kernel::Prepare& p, std::span<const ConvPass> passes,
-                        const Convolution& c);
+const ConvAlgorithm* plane_algorithm(const kernel::Prepare& p, std::span<const ConvPass> passes,
+                                     const Convolution& c);
 
 }  // namespace fleetx::ops
