@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -70,6 +71,11 @@ size_t Channel::write(std::span<const iovec> from) {
   if (n >= 0) return static_cast<size_t>(n);
   if (would_block()) return 0;
   throw_lost();
+}
+
+void Channel::wake_at(size_t bytes) {
+  const auto least = static_cast<int>(std::clamp<size_t>(bytes, 1, kBufferBytes));
+  setsockopt(fd(), SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
 }
 
 bool Channel::is_silent() const {

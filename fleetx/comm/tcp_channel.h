@@ -44,6 +44,9 @@ class Channel {
   virtual bool has_decrypted() const { return false; }
   // What only the two ends of this connection know. Empty: nothing, it is not encrypted.
   virtual std::string binding() const { return {}; }
+  // Whoever sleeps until this socket can be read is woken only when so many bytes are there, or the
+  // connection has ended. A hint: who reads anyway gets what has come.
+  virtual void wake_at(size_t bytes);
   // Whether the host of the other side has not acknowledged anything for some seconds. A rank that
   // computes and does not read is no such case: its kernel answers.
   bool is_silent() const;

@@ -440,6 +440,30 @@ bool TcpMesh::look(std::unique_lock<std::mutex>& lock, const TcpRequest& request
   return true;
 }
 
+// What surely comes before a message is complete.
+size_t TcpMesh::missing_bytes(const TcpRequest& request) {
+  const Link& in = *at(request.peer).link;
+  if (in.message.get() == &request) return request.header.bytes - request.moved;
+  const size_t before = in.message ? in.message->header.bytes - in.message->moved : 0;
+  return before + sizeof in.header - in.header_bytes + request.header.bytes;
+}
+
+void TcpMesh::wake_at(int peer, size_t bytes) {
+  Link& in = *at(peer).link;
+  if (in.wakes_at == bytes) return;
+  in.wakes_at = bytes;
+  in.channel->wake_at(bytes);
+}
+
+// A packet that does not complete the message need not wake anybody: on a slow link there would be
+// several for every chunk, each of which interrupts a computation on the same core.
+void TcpMesh::sleep(std::unique_lock<std::mutex>& lock, const TcpRequest& request, int timeout_ms) {
+  const bool reads = !request.sends && at(request.peer).link != nullptr;
+  if (reads) wake_at(request.peer, waiting_ == 1 ? missing_bytes(request) : 1);
+  // A peer that makes another call may send less than that.
+  if (!drive(lock, timeout_ms) && reads && at(request.peer).link) receive(request.peer);
+}
+
 bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& check) {
   const auto done = [&] { return request.done.load(std::memory_order_acquire); };
   if (done()) return true;
@@ -464,7 +488,8 @@ bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& ch
                                               : kSpin);
   Deadline next_check = begin + kCheckPeriod;
   for (int turn = 0; !done(); ++turn) {
-    if (driving_) {
+    if (driving_) {  // what this one waits for may come first
+      if (!request.sends && at(request.peer).link) wake_at(request.peer, 1);
       changed_.wait_for(lock, kCheckPeriod, [&] { return done() || !driving_; });
     } else if (spin_end > Clock::now()) {
       if (look(lock, request, turn) || turn % kLooksPerYield != 0) continue;
@@ -473,7 +498,7 @@ bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& ch
       lock.lock();
     } else {
       const Milliseconds period = interruptible() ? kInterruptPeriod : kCheckPeriod;
-      drive(lock, std::max(1, left_ms(std::min(deadline, after(period)))));
+      sleep(lock, request, std::max(1, left_ms(std::min(deadline, after(period)))));
     }
     const auto now = Clock::now();
     if (done() || now < next_check) continue;

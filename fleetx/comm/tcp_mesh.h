@@ -73,6 +73,7 @@ class TcpMesh {
     TcpHeader header;                 // of the message that comes
     size_t header_bytes = 0;
     TcpRequestPtr message;  // whose bytes come now; null: a header comes
+    size_t wakes_at = 1;    // see Channel::wake_at
     // Room for what follows a header, so that a short message takes one call of the system.
     std::array<char, size_t{8} << 10> more;
   };
@@ -106,6 +107,9 @@ class TcpMesh {
   void look_for_silence();
   bool all_sent() const;
   bool look(std::unique_lock<std::mutex>& lock, const TcpRequest& request, int turn);
+  void sleep(std::unique_lock<std::mutex>& lock, const TcpRequest& request, int timeout_ms);
+  size_t missing_bytes(const TcpRequest& request);
+  void wake_at(int peer, size_t bytes);
   static void finish(TcpRequest& request);
   static void fail(TcpRequest& request, const ConnectionLost& why);
   static void fail_mismatch(TcpRequest& request, uint64_t bytes_sent);

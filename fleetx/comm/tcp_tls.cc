@@ -71,6 +71,8 @@ class TlsChannel final : public Channel {
       return SSL_write_ex(ssl_.get(), part.iov_base, part.iov_len, n);
     });
   }
+  // OpenSSL may hold the begin of a record, so the socket may have fewer bytes to come.
+  void wake_at(size_t) override {}
   bool has_decrypted() const override {
     const std::scoped_lock lock(mutex_);
     return SSL_has_pending(ssl_.get()) == 1;
