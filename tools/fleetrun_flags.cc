@@ -48,9 +48,8 @@ void add_flags(CLI::App& app, launch::Options& o) {
   app.add_option("--worker_num", o.worker_num, "Workers to start on this machine")->group(ps);
   app.add_option("--servers", o.servers, "ip:port of all servers, on any machine")->group(ps);
   app.add_option("--workers", o.workers, "ip or ip:port of all workers")->group(ps);
-  app.add_option("--heter_worker_num", o.heter_worker_num, "Heter workers on this machine")
-      ->group(ps);
-  app.add_option("--heter_workers", o.heter_workers, "ip:port of all heter workers")->group(ps);
+  app.add_option("--heter_worker_num", o.heter_worker_num, "Not built: refused")->group(ps);
+  app.add_option("--heter_workers", o.heter_workers, "Not built: refused")->group(ps);
   app.add_option("--http_port", o.http_port, "Port where the processes meet (default: any)")
       ->group(ps);
   app.add_option(
@@ -70,7 +69,7 @@ void add_flags(CLI::App& app, launch::Options& o) {
                  "Folder where a server keeps rows beyond that; without it they are refused")
       ->group(ps);
   const char* any = "Any job";
-  app.add_option("--run_mode", o.run_mode, "collective, ps or ps-heter (default: from the flags)")
+  app.add_option("--run_mode", o.run_mode, "collective or ps (default: from the flags)")
       ->group(any);
   app.add_option("--log_dir", o.log_dir, "Folder of the logs (default: log)")->group(any);
   app.add_option("--job_id", o.job_id, "Name of the job (default: default)")->group(any);

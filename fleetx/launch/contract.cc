@@ -103,7 +103,7 @@ Variables collective_environment(const JobPlan& plan, const Process& process) {
 Variables server_job_environment(const JobPlan& plan, const Process& process) {
   Variables variables{{job_var::kServerEndpoints, to_csv(plan.endpoints(JobRole::kServer))},
                       {job_var::kTrainerEndpoints, to_csv(plan.endpoints(JobRole::kWorker))},
-                      {job_var::kHeterEndpoints, to_csv(plan.endpoints(JobRole::kHeterWorker))},
+                      {job_var::kHeterEndpoints, ""},  // programs of the original read it
                       {job_var::kTrainersNum, str(plan.endpoints(JobRole::kWorker).size())}};
   const auto add = [&](const char* name, std::string value) {
     variables.emplace_back(name, std::move(value));
@@ -112,7 +112,7 @@ Variables server_job_environment(const JobPlan& plan, const Process& process) {
     add(job_var::kTrainingRole, "TRAINER");
     add(job_var::kTrainerId, str(process.rank));
   } else {
-    add(job_var::kTrainingRole, process.role == JobRole::kServer ? "PSERVER" : "HETER_TRAINER");
+    add(job_var::kTrainingRole, "PSERVER");
   }
   add(job_var::kPort, str(process.endpoint.port));
   add(job_var::kPodIp, process.endpoint.ip);

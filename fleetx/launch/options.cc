@@ -105,24 +105,26 @@ void take_defaults_from(const Environment& environment, Options& o) {
 }
 
 std::optional<Mode> mode_of(const Options& o) {
+  const bool heter = o.run_mode && *o.run_mode == "ps-heter";
+  check_arg(
+      !o.heter_workers && !o.heter_worker_num && !heter, "heter workers (",
+      heter             ? "--run_mode=ps-heter"
+      : o.heter_workers ? "--heter_workers"
+                        : "--heter_worker_num",
+      ") are not built: they compute a part of the network on other devices than the workers, "
+      "and all processes of FleetX compute on CPUs; start the job with servers and workers");
   const Names collective = collective_flags(o), server = server_flags(o);
   check_arg(collective.empty() || server.empty(), join(collective, ", "),
             " start a collective job, ", join(server, ", "),
             " a parameter-server job; give flags of one kind only");
   if (o.run_mode) {
     const std::string& mode = *o.run_mode;
-    const bool ps = mode == "ps" || mode == "ps-heter";
-    check_arg(ps || mode == "collective", "--run_mode='", mode,
-              "': choose collective, ps or ps-heter");
+    const bool ps = mode == "ps";
+    check_arg(ps || mode == "collective", "--run_mode='", mode, "': choose collective or ps");
     check_arg(!ps || collective.empty(), "--run_mode=", mode, " does not go with ",
               join(collective, ", "), ", which start a collective job");
     check_arg(ps || server.empty(), "--run_mode=collective does not go with ", join(server, ", "),
               ", which start a parameter-server job");
-    const bool heter = o.heter_workers || o.heter_worker_num;
-    check_arg(mode != "ps-heter" || heter,
-              "--run_mode=ps-heter needs --heter_worker_num or --heter_workers");
-    check_arg(mode != "ps" || !heter,
-              "--run_mode=ps does not go with heter workers; write --run_mode=ps-heter");
     return ps ? Mode::kParameterServer : Mode::kCollective;
   }
   if (!server.empty()) return Mode::kParameterServer;
@@ -134,7 +136,6 @@ void check(const Options& o) {
   check_range("--nproc_per_node", o.nproc_per_node, 1, kMaxProcesses);
   check_range("--server_num", o.server_num, 1, kMaxProcesses);
   check_range("--worker_num", o.worker_num, 1, kMaxProcesses);
-  check_range("--heter_worker_num", o.heter_worker_num, 1, kMaxProcesses);
   check_range("--http_port", o.http_port, 1, 65535);
   check_range("--rank", o.rank, -1, 65535);
   check_range("--max_restart", o.max_restart, 0, 1000);

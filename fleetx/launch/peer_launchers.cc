@@ -92,16 +92,15 @@ void PeerLaunchers::workers_done(const std::string& what, int code) {
 
 std::string description_of(const JobPlan& plan) {
   return str(to_csv(plan.endpoints(JobRole::kServer)), " ",
-             to_csv(plan.endpoints(JobRole::kWorker)), " ",
-             to_csv(plan.endpoints(JobRole::kHeterWorker)));
+             to_csv(plan.endpoints(JobRole::kWorker)));
 }
 
 void check_same_job(const JobPlan& plan, const std::vector<std::string>& descriptions) {
   const std::string mine = description_of(plan);
   for (size_t node = 0; node < descriptions.size(); ++node)
     check_arg(descriptions[node] == mine, "machine ", node,
-              " was started with other flags: its servers, workers and heter workers are '",
-              descriptions[node], "', here '", mine, "'; run the same command on every machine");
+              " was started with other flags: its servers and workers are '", descriptions[node],
+              "', here '", mine, "'; run the same command on every machine");
 }
 
 }  // namespace fleetx::launch

@@ -271,9 +271,6 @@ void plan_parameter_server(const Options& o, const Environment& environment, con
       role_endpoints("--servers", o.servers, "--server_num", o.server_num, Port::kRequired, host));
   add(JobRole::kWorker,
       role_endpoints("--workers", o.workers, "--worker_num", o.worker_num, Port::kOptional, host));
-  add(JobRole::kHeterWorker,
-      role_endpoints("--heter_workers", o.heter_workers, "--heter_worker_num", o.heter_worker_num,
-                     Port::kRequired, host));
 
   // Machines are numbered in order of appearance: servers first, then workers.
   std::vector<std::string> ips;

@@ -17,7 +17,7 @@ namespace fleetx::launch {
 namespace {
 
 constexpr const char* kChooseAnother =
-    "choose another port where it was given (--master, --servers, --workers, --heter_workers, "
+    "choose another port where it was given (--master, --servers, --workers, "
     "--http_port), else by FLAGS_START_PORT";
 
 sockaddr_in to_sockaddr(const Endpoint& endpoint) {

@@ -205,15 +205,13 @@ TEST(Plan, WorkersWithoutPortsGetTheOnesAfterTheServers) {
   EXPECT_EQ(plan.endpoints(JobRole::kWorker), expected);
 }
 
-TEST(Plan, HeterWorkers) {
-  JobPlan plan = make_plan({.server_num = 1, .worker_num = 1, .heter_worker_num = 1}, {}, kFirst);
-  ASSERT_EQ(plan.processes.size(), 3u);
-  EXPECT_EQ(plan.processes[2].log_name(), "heterlog.0");
-  plan.processes[2].endpoint.port = 50;
-  EXPECT_NE(told(plan, 2).find("TRAINING_ROLE=HETER_TRAINER\nPADDLE_PORT=50\nPOD_IP=127.0.0.1\n"),
-            std::string::npos);
-  EXPECT_NE(told(plan, 0).find("PADDLE_HETER_TRAINER_IP_PORT_LIST=127.0.0.1:50\n"),
-            std::string::npos);
+TEST(Plan, HeterWorkersAreRefused) {
+  expect_refused({.server_num = 1, .worker_num = 1, .heter_worker_num = 1},
+                 {"--heter_worker_num", "not built"});
+  expect_refused({.servers = "10.0.0.1:1", .workers = "10.0.0.1", .heter_workers = "10.0.0.1:2"},
+                 {"--heter_workers", "not built"});
+  expect_refused({.server_num = 1, .worker_num = 1, .run_mode = "ps-heter"},
+                 {"--run_mode=ps-heter", "not built"});
 }
 
 const Environment kCloud{{"PADDLE_TRAINERS", "10.0.0.1,10.0.0.2"},
@@ -295,8 +293,6 @@ TEST(Plan, FlagsThatExcludeEachOther) {
   expect_refused({.server_num = 1, .worker_num = 1, .run_mode = "collective"},
                  {"--run_mode=collective", "--server_num"});
   expect_refused({.run_mode = "pss"}, {"'pss'", "choose collective"});
-  expect_refused({.server_num = 1, .worker_num = 1, .run_mode = "ps-heter"},
-                 {"--heter_worker_num"});
   expect_refused({.server_num = 1}, {"needs workers", "--worker_num"});
   expect_refused({.worker_num = 1}, {"needs servers", "--server_num"});
   expect_refused({.run_mode = "ps"}, {"needs servers"});
