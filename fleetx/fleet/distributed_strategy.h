@@ -137,6 +137,7 @@ struct ASyncConfigs {
   std::string heter_worker_device_guard = "cpu";
   int lr_decay_steps = 10;
   int use_ps_gpu = 0;
+  int staleness = -1;  // of FleetX: see ServerConfig
   bool operator==(const ASyncConfigs&) const = default;
 };
 

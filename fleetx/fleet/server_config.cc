@@ -11,6 +11,8 @@ ServerConfig server_config_of(const DistributedStrategy& strategy) {
   ServerConfig config;
   config.mode = !strategy.a_sync ? "sync" : k > 0 ? "geo" : "async";
   config.k_steps = config.mode == "geo" ? k : 0;
+  config.staleness = strategy.a_sync_configs.staleness;
+  check(config);
   return config;
 }
 

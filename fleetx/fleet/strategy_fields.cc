@@ -230,6 +230,7 @@ std::vector<Field> fields_of(ASyncConfigs& c) {
       {"heter_worker_device_guard", &c.heter_worker_device_guard},
       {"lr_decay_steps", &c.lr_decay_steps, kPositive},
       {"use_ps_gpu", &c.use_ps_gpu, kNotNegative},
+      {"staleness", &c.staleness},
   };
 }
 

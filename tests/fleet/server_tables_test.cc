@@ -106,6 +106,14 @@ TEST(ServerConfig, FollowsASync) {
   s.a_sync = false;
   expect_error(Error::Kind::kInvalidArgument, {"k_steps is 20", "a_sync is off"},
                [&] { server_config_of(s); });
+  s.set("a_sync", true);
+  EXPECT_EQ(server_config_of(s).staleness, -1);
+  s.set_configs("a_sync_configs", {{"staleness", 3}});
+  EXPECT_EQ(server_config_of(s).mode, "async");
+  EXPECT_EQ(server_config_of(s).staleness, 3);
+  s.set("a_sync", false);
+  expect_error(Error::Kind::kInvalidArgument, {"staleness is 3", "the mode sync"},
+               [&] { server_config_of(s); });
   expect_error(Error::Kind::kInvalidArgument, {"min_block_size is 100", "8192"},
                [] { check({.min_block_size = 100}); });
   expect_error(Error::Kind::kInvalidArgument, {"dc_asgd", "the mode is geo"},
