@@ -72,9 +72,8 @@ def _assign_value(shape, dtype, fp32_values=(), int32_values=(), int64_values=()
 
 
 def _lookup(weight, ids, is_sparse=False, padding_idx=-1, last_is_one=False):
-    if last_is_one and ids.shape[-1] == 1:
-        ids = T.squeeze(ids, -1)
-    return F.embedding(ids, weight, None if padding_idx == -1 else padding_idx, is_sparse)
+    rows = F.embedding(ids, weight, None if padding_idx == -1 else padding_idx, is_sparse)
+    return T.squeeze(rows, -2) if last_is_one and len(ids.shape) > 1 and ids.shape[-1] == 1 else rows
 
 
 def _layer_norm(x, scale, bias, begin_norm_axis=1, epsilon=1e-5):

@@ -223,12 +223,20 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
     return in_float64(out) if _dtype.convert(dtype) == "float64" else out
 
 
+def embedding_of_columns(input, *arguments):
+    """As the first op of the original: ids [..., 1] -> [..., width]. The rows lose the dimension, not the ids: servers are
+    asked ahead for ids that are fed."""
+    rows = embedding(input, *arguments)
+    return manipulation.squeeze(rows, -2) if len(input.shape) > 1 and input.shape[-1] == 1 else rows
+
+
 def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, param_attr=None, dtype="float32"):
-    """A table on the parameter servers: rows are made when their ids first come, also ids beyond `size`. `entry`
+    """A table on the parameter servers: rows are made when their ids first come, also ids beyond `size`. ids [..., 1] ->
+    [..., width]: the last dimension of length 1 goes, as in the original; others keep all. `entry`
     (paddle.distributed.CountFilterEntry, ProbabilityEntry, ShowClickEntry) says when, and how they end. A process that trains alone, by
     fleet.distributed_optimizer, keeps such a table itself. With several workers and no servers, and without fleet, it is a
     parameter with the rows of `size`, and its gradient holds only those that were used."""
-    out = embedding(input, size, True, True, padding_idx, param_attr, dtype)
+    out = embedding_of_columns(input, size, True, True, padding_idx, param_attr, dtype)
     if entry is not None:
         if not hasattr(entry, "admission"):
             raise TypeError("sparse_embedding: entry must be a CountFilterEntry, a ProbabilityEntry or a "

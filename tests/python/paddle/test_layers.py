@@ -223,6 +223,18 @@ def test_channels_are_scaled_and_shuffled(run, rng):
     np.testing.assert_array_equal(got[1], image[:, [0, 2, 1, 3]])
 
 
+def test_a_last_dimension_of_one_goes_as_in_the_original():
+    one, two = static.data("one", [None, 1], "int64", lod_level=1), static.data("two", [None, 2, 1], "int64")
+    three = static.data("three", [None, 3], "int64")
+    for layer in (static.nn.sparse_embedding, fluid.contrib.layers.sparse_embedding, fluid.layers.embedding):
+        assert [tuple(layer(ids, [10, 4]).shape) for ids in (one, two, three)] == [(-1, 4), (-1, 2, 4), (-1, 3, 4)]
+    for layer in (static.nn.embedding, fluid.embedding):
+        assert [tuple(layer(ids, [10, 4]).shape) for ids in (one, two)] == [(-1, 1, 4), (-1, 2, 1, 4)]
+    # Servers are asked ahead for ids that are fed.
+    lookups = [op for op in static.default_main_program().ir.ops() if op["type"] == "embedding"]
+    assert all(op["inputs"]["ids"][0] in ("one", "two", "three") for op in lookups)
+
+
 def test_tables_for_servers_are_marked():
     ids, x = static.data("ids", [None], "int64"), static.data("x", [None, 4], "float32")
     distributed = paddle.ParamAttr(is_distributed=True)
