@@ -10,11 +10,8 @@
 namespace fleetx::fleet {
 namespace {
 
-// Of a job that was started without one: protects from other jobs by mistake, but not from anyone
-// who knows the addresses.
 std::string secret_of(const JobEnv& job) {
-  if (!job.secret.empty()) return job.secret;
-  return secret_from(str("servers ", join(job.server_endpoints, ",")));
+  return job.secret.empty() ? secret_of_servers(job.server_endpoints) : job.secret;
 }
 
 std::chrono::milliseconds milliseconds(double seconds) {
@@ -22,6 +19,10 @@ std::chrono::milliseconds milliseconds(double seconds) {
 }
 
 }  // namespace
+
+std::string secret_of_servers(const std::vector<std::string>& endpoints) {
+  return secret_from(str("servers ", join(endpoints, ",")));
+}
 
 ServerJob::ServerJob(const ir::Program& main, const ir::Program& startup,
                      const ServerConfig& config, const RoleMaker& role)
@@ -108,15 +109,21 @@ void ServerJob::connect(runtime::Scope& scope) {
   if (servers.connected()) return;
   // A worker that comes back finds its servers running, if they have not ended.
   constexpr double kServersMayStartLater = 60;
-  servers.connect({.job = tables_,
-                   .worker = role_.worker_index(),
-                   .servers = job.server_endpoints,
-                   .secret = secret_of(job),
-                   .job_id = job.job_id,
-                   .connect_timeout =
-                       milliseconds(job.rejoin > 0 ? job.reconnect_seconds : kServersMayStartLater),
-                   .reconnect_timeout = milliseconds(job.reconnect_seconds),
-                   .silence = milliseconds(job.silence_seconds)});
+  servers.connect(
+      {.job = tables_,
+       .worker = role_.worker_index(),
+       .servers = job.server_endpoints,
+       .secret = secret_of(job),
+       .secret_source =
+           job.secret.empty()
+               ? str("it follows from the list of servers, here ", join(job.server_endpoints, ","),
+                     ": it must be the same, in the same order, in all processes")
+               : "it is that of FLEETX_JOB_SECRET",
+       .job_id = job.job_id,
+       .connect_timeout =
+           milliseconds(job.rejoin > 0 ? job.reconnect_seconds : kServersMayStartLater),
+       .reconnect_timeout = milliseconds(job.reconnect_seconds),
+       .silence = milliseconds(job.silence_seconds)});
   bool started = true;  // the startup program has run
   for (const ps::DenseSpec& table : tables_.dense)
     for (const ps::DenseParam& p : table.params) started = started && scope.has(p.name);

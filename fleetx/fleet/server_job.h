@@ -15,6 +15,10 @@
 
 namespace fleetx::fleet {
 
+// Of a job that was started without one, which protects from other jobs by mistake, but not from
+// anyone who knows the addresses.
+std::string secret_of_servers(const std::vector<std::string>& endpoints);
+
 class ServerJob {
  public:
   // The programs with their updates. A worker's ops find its servers from now on.

@@ -1,5 +1,6 @@
 #include "fleetx/launch/job.h"
 
+#include <fcntl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <map>
 #include <optional>
 
+#include "fleetx/base/fd.h"
 #include "fleetx/base/interrupt.h"
 #include "fleetx/launch/output.h"
 #include "fleetx/launch/peer_launchers.h"
@@ -48,12 +50,15 @@ void throw_if_stopped(const Signals& signals) {
 class Job {
  public:
   Job(const Options& options, const Environment& environment, const Stores& stores);
+  ~Job();
+  Job(const Job&) = delete;
   int run();
 
  private:
   int run_attempts();
   void make_log_dir() const;
   void write_endpoints() const;
+  void write_secret();
   void bind_ports();
   void choose_secret();
   void rendezvous();
@@ -86,7 +91,7 @@ class Job {
   std::unique_ptr<ProcessStore> store_;
   std::vector<BoundPort> ports_;  // one per local process
   BoundPort store_port_;          // where it is fixed
-  std::string secret_, store_address_;
+  std::string secret_, secret_file_, store_address_;
   int restart_ = 0;
   std::map<int, int> server_deaths_;  // of servers on this machine: how often each has died
   double silence_ = 4;                // seconds, of a process of a job with servers
@@ -119,6 +124,22 @@ void Job::write_endpoints() const {
   std::ofstream file(path);
   file << endpoints_log(plan_) << std::flush;
   check_arg(file.good(), "cannot write ", path, "; choose another folder with --log_dir");
+}
+
+// Nobody else can read it.
+void Job::write_secret() {
+  if (plan_.mode != Mode::kParameterServer || plan_.roles_from_environment) return;
+  const std::string path = log_dir_ + "/" + kSecretFile;
+  std::filesystem::remove(path);
+  const Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  check_arg(file && write(file.get(), secret_.data(), secret_.size()) ==
+                        static_cast<ssize_t>(secret_.size()),
+            "cannot write ", path, "; choose another folder with --log_dir");
+  secret_file_ = path;
+}
+
+Job::~Job() {
+  if (!secret_file_.empty()) unlink(secret_file_.c_str());
 }
 
 void Job::bind_ports() {
@@ -331,7 +352,7 @@ void Job::announce() const {
   std::cout << configuration_block(options_);
   for (const std::string& warning : plan_.warnings) log::warning("fleetrun", warning);
   std::cout << "launch train in CPU mode\n" << std::flush;
-  for (const JobRole role : {JobRole::kServer, JobRole::kWorker, JobRole::kHeterWorker}) {
+  for (const JobRole role : {JobRole::kServer, JobRole::kWorker}) {
     const int count = plan_.local_count(role);
     for (const Process& process : plan_.processes) {
       if (process.role != role || !plan_.is_local(process) || process.local_rank != 0) continue;
@@ -346,7 +367,7 @@ void Job::announce() const {
     }
   }
   log::info("fleetrun", slots_line(plan_, environment_), "; logs: ", log_dir_, "/workerlog.*",
-            plan_.mode == Mode::kCollective ? "" : ", serverlog.*, heterlog.*");
+            plan_.mode == Mode::kCollective ? "" : ", serverlog.*");
 }
 
 Supervision Job::supervision(bool terminal) {
@@ -423,6 +444,7 @@ int Job::run_attempts() {
     rendezvous();
     if (restart_ == 0) announce();
     write_endpoints();
+    write_secret();
     remove_old_snapshots();
     server_deaths_.clear();
     const std::vector<Task> all = tasks();

@@ -6,6 +6,9 @@
 
 namespace fleetx::launch {
 
+// In the log folder while a job with servers runs: its secret, for `fleetx ps`.
+inline constexpr const char* kSecretFile = "secret";
+
 // Runs the job and returns the exit code of fleetrun. Bad input is kInvalidArgument, before
 // anything is started.
 int run_job(Options options, const Stores& stores);

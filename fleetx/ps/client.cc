@@ -214,7 +214,9 @@ void Client::Impl::connect_all() {
           pushes_[t] = std::max<uint64_t>(pushes_[t], welcome.pushes[t]);
         break;
       } catch (const comm::NotTrusted& e) {
-        fail(Error::Kind::kComm, str(link->name(), " ", e.what()));
+        fail(Error::Kind::kComm,
+             str(link->name(), " ", e.what(),
+                 options_.secret_source.empty() ? "" : "; " + options_.secret_source));
       } catch (const comm::ConnectionLost& e) {
         why = e.what();
       } catch (const Error& e) {

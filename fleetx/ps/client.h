@@ -37,8 +37,9 @@ namespace fleetx::ps {
 struct ClientOptions {
   JobSpec job;
   int worker = 0;
-  std::vector<std::string> servers;  // ip:port
-  std::string secret, job_id = "default";
+  std::vector<std::string> servers;     // ip:port
+  std::string secret, secret_source{};  // the latter for errors: where it comes from
+  std::string job_id = "default";
   // Servers may start later than workers; each is named in the log while it is waited for.
   std::chrono::milliseconds connect_timeout{60'000};
   std::chrono::milliseconds reconnect_timeout{10'000};

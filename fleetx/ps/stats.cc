@@ -1,5 +1,6 @@
 #include "fleetx/ps/stats.h"
 
+#include <algorithm>
 #include <iomanip>
 #include <sstream>
 
@@ -66,6 +67,9 @@ ServerStats decode_stats(std::string_view bytes) {
 }
 
 std::string to_text(const ServerStats& s) {
+  std::vector<int64_t> pushes;  // of those that train
+  for (const WorkerStats& w : s.workers)
+    if (w.state == "connected") pushes.push_back(w.sequence);
   std::ostringstream out;
   out << std::fixed << std::setprecision(1) << "server " << s.server << " of " << s.servers
       << ", up " << s.seconds << " s: " << s.pulls << " pulls (" << s.pulls_per_second << "/s), "
@@ -75,6 +79,9 @@ std::string to_text(const ServerStats& s) {
   if (s.memory_budget > 0)
     out << ", memory " << static_cast<double>(s.memory_used) / 1e6 << " of "
         << static_cast<double>(s.memory_budget) / 1e6 << " MB";
+  if (pushes.size() > 1)
+    out << ", workers are " << std::ranges::max(pushes) - std::ranges::min(pushes)
+        << " pushes apart";
   out << "\n";
   for (const TableStats& t : s.tables)
     out << "  table " << t.name << ": " << t.rows << " rows"

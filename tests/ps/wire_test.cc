@@ -88,6 +88,9 @@ TEST(Wire, StatisticsSurviveARoundTrip) {
   for (size_t n = 0; n < bytes.size(); ++n)
     expect_error(kDamaged, {}, [&] { decode_stats(bytes.substr(0, n)); });
   EXPECT_NE(to_text(s).find("table t: 5 rows"), std::string::npos);
+  s.workers.push_back({.worker = 1, .state = "connected", .sequence = 3});
+  s.workers.push_back({.worker = 2, .state = "gone", .sequence = 1});
+  EXPECT_NE(to_text(s).find("workers are 5 pushes apart"), std::string::npos) << to_text(s);
 }
 
 }  // namespace

@@ -139,6 +139,22 @@ def test_async_learns(tmp_path):
     assert last < 0.5 * first
 
 
+def test_staleness_holds_fast_workers_back(tmp_path):
+    """The second worker sleeps in every step; the first one is at most two steps ahead."""
+    slow = "        value, = exe.run(feed=feed, fetch_list=[loss])\n"
+    script = TRAIN.replace("strategy.a_sync = args.mode != \"sync\"\n",
+                           "strategy.a_sync = True\nstrategy.a_sync_configs = {\"staleness\": 2}\n")
+    script = script.replace(slow, "        time.sleep(0.05 * rank)\n" + slow)
+    script = re.sub(r"        mean = .*\n", "        mean = value\n", script)
+    script = script.replace("    fleet.barrier_worker()\n", "    print(\"took %.2f\" % (time.time() - begin))\n    fleet.barrier_worker()\n")
+    script = "import time\n" + script.replace("    for step in", "    begin = time.time()\n    for step in")
+    (tmp_path / "train.py").write_text(script)
+    result = documents.run("fleetrun --server_num=1 --worker_num=2 train.py", tmp_path, environment={"OMP_NUM_THREADS": "1"})
+    first = (tmp_path / "log" / "workerlog.0").read_text()
+    assert result.code == 0, result.output + first
+    assert numbers(first, "took")[0] > 0.05 * 9, first
+
+
 def test_a_warm_start_has_another_number_of_servers(tmp_path):
     _, _, last = trained(run(tmp_path, 2, 1, "--save", "saved"))
     losses, first, _ = trained(run(tmp_path, 1, 2, "--load", "saved"))
@@ -374,6 +390,47 @@ def test_server_groups_of_processes_started_by_hand_are_refused():
     assert result.returncode != 0 and "start the job with fleetrun or mpirun" in result.stderr, result.stderr
 
 
+def test_servers_that_fleetrun_has_started_are_looked_at(tmp_path):
+    look = ("subprocess.run(['fleetx', 'ps', ','.join(fleet.server_endpoints()), '--log_dir', 'log'], check=True, "
+            "env={k: v for k, v in os.environ.items() if k != 'FLEETX_JOB_SECRET'})")
+    end = "    fleet.barrier_worker()\n"
+    (tmp_path / "train.py").write_text(
+        "import subprocess\n" + TRAIN.replace(end, end + f"    if rank == 0:\n        {look}\n" + end))
+    result = documents.run("fleetrun --server_num=2 --worker_num=2 train.py", tmp_path, environment={"OMP_NUM_THREADS": "1"})
+    output = (tmp_path / "log" / "workerlog.0").read_text()
+    assert result.code == 0, result.output + output
+    assert "server 0 of 2, up" in output and "server 1 of 2, up" in output and "workers are 0 pushes apart" in output, output
+    assert not (tmp_path / "log" / "secret").exists()
+
+
+def test_a_list_of_servers_that_differs_is_named(tmp_path):
+    """In processes that are started by hand, whose secret follows from it."""
+    script = ('import sys\nimport paddle\nfrom paddle import static\nfrom paddle.distributed import fleet\n'
+              'paddle.enable_static()\n'
+              'roles = {"server": fleet.Role.SERVER, "worker": fleet.Role.WORKER}\n'
+              'fleet.init(fleet.UserDefinedRoleMaker(current_id=0, role=roles[sys.argv[1]], worker_num=1, '
+              'server_endpoints=sys.argv[2].split(",")))\n'
+              'loss = paddle.mean(static.nn.fc(static.data("x", [None, 2]), 1))\n'
+              'strategy = fleet.DistributedStrategy()\nstrategy.a_sync = True\n'
+              'fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy).minimize(loss)\n'
+              'if fleet.is_server():\n    fleet.init_server()\n    print("listens", flush=True)\n    fleet.run_server()\n'
+              'exe = static.Executor()\nexe.run(static.default_startup_program())\nfleet.init_worker()\n')
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+    own, other = f"127.0.0.1:{port}", f"127.0.0.1:{port},127.0.0.1:6199"
+    server = subprocess.Popen([sys.executable, "-c", script, "server", own], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout.readline() == "listens\n"
+        worker = subprocess.run([sys.executable, "-c", script, "worker", other], capture_output=True, text=True, timeout=60)
+        seen = subprocess.run(["fleetx", "ps", own], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    finally:
+        server.kill()
+        server.wait()
+    assert worker.returncode != 0 and f"follows from the list of servers, here {other}" in worker.stderr, worker.stderr
+    assert seen.stdout.startswith("server 0 of 1"), seen.stdout + seen.stderr
+
+
 def test_delay_compensation_is_for_async():
     from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig
     config = DistributeTranspilerConfig()
@@ -437,7 +494,7 @@ def build(strategy=None, **more):
     ids, y = static.data("ids", [None, 1], "int64"), static.data("y", [None, 1], "float32")
     rows = static.nn.sparse_embedding(ids, [10, 2], param_attr=paddle.ParamAttr(
         name="table", initializer=paddle.nn.initializer.Constant(0.5)), **more)
-    out = paddle.sum(rows, axis=[1, 2], keepdim=False)
+    out = paddle.sum(rows, axis=1)
     loss = paddle.mean(paddle.square(out - paddle.reshape(y, [-1])))
     test = static.default_main_program().clone(for_test=True)
     optimizer = paddle.optimizer.SGD(0.1)
