@@ -30,12 +30,15 @@ constexpr double kSoon = 1e-3;  // seconds; zero would disarm a timer
 // How long a failure that follows from another one waits for the report of that.
 constexpr double kCauseSeconds = 3;
 
+// For servers to come to their end after the last worker, before SIGTERM.
+constexpr double kServersEndSeconds = 1;
+
 // How often processes that are stopped are looked for.
 constexpr double kLookSeconds = 0.25;
 
 enum Source : uint64_t {
   kSignal,
-  kErrorLog,
+  kStopLater,
   kGrace,
   kTick,
   kPeer,
@@ -91,7 +94,7 @@ class Supervisor {
   void on_peer_event();
   void on_grace();
   void stop_after_failure(const std::string& whom);
-  void on_error_log_timeout();
+  void on_stop_later();
   void on_cause_timeout();
   void show_progress();
   void signal_all(int signal);
@@ -105,7 +108,7 @@ class Supervisor {
 
   const Supervision& how_;
   Console& console_;
-  Fd epoll_, error_log_, grace_, tick_, look_, cause_;
+  Fd epoll_, stop_later_, grace_, tick_, look_, cause_;
   std::vector<Running> processes_;
   Phase phase_ = Phase::kRunning;
   Outcome outcome_;
@@ -123,15 +126,15 @@ Supervisor::Supervisor(const Supervision& how, Console& console)
     : how_(how),
       console_(console),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      error_log_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+      stop_later_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       grace_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       tick_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       look_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       cause_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  FLEETX_CHECK(epoll_ && error_log_ && grace_ && tick_ && look_ && cause_, std::strerror(errno));
+  FLEETX_CHECK(epoll_ && stop_later_ && grace_ && tick_ && look_ && cause_, std::strerror(errno));
   adopt_orphans();
   watch(how_.signal_fd, kSignal);
-  watch(error_log_.get(), kErrorLog);
+  watch(stop_later_.get(), kStopLater);
   watch(grace_.get(), kGrace);
   watch(tick_.get(), kTick);
   watch(look_.get(), kLook);
@@ -206,7 +209,7 @@ Outcome Supervisor::run(const std::vector<Task>& tasks) {
 
 void Supervisor::handle(uint64_t source) {
   if (source == kSignal) return on_signal();
-  if (source == kErrorLog) return on_error_log_timeout();
+  if (source == kStopLater) return on_stop_later();
   if (source == kGrace) return on_grace();
   if (source == kTick) return show_progress();
   if (source == kPeer) return on_peer_event();
@@ -279,11 +282,10 @@ void Supervisor::on_exit(Running& process) {
     finish();
 }
 
-// All workers have ended: the servers have no clients left.
+// All workers have ended: the servers have no clients left, and mostly end by themselves.
 void Supervisor::finish() {
-  if (alive() > 0)
-    console_.event(Level::kInfo, "all workers have ended, parameter server are killed");
-  stop(Phase::kFinishing, SIGTERM);
+  phase_ = Phase::kFinishing;
+  set_timer(stop_later_, kServersEndSeconds, 0);
 }
 
 void Supervisor::on_failure(Running& process, const EndedProcess& end) {
@@ -444,12 +446,14 @@ void Supervisor::stop_after_failure(const std::string& whom) {
                    wait > 0 ? str("in ", wait, " s, SIGKILL ") : "now, SIGKILL in ",
                    how_.grace_seconds, wait > 0 ? " s later" : " s");
   phase_ = Phase::kStopping;
-  set_timer(error_log_, std::max(wait, kSoon), 0);
+  set_timer(stop_later_, std::max(wait, kSoon), 0);
 }
 
-void Supervisor::on_error_log_timeout() {
+void Supervisor::on_stop_later() {
   uint64_t times = 0;
-  if (read(error_log_.get(), &times, sizeof times) < 0) return;
+  if (read(stop_later_.get(), &times, sizeof times) < 0) return;
+  if (phase_ == Phase::kFinishing && alive() > 0)
+    console_.event(Level::kInfo, "all workers have ended, parameter server are killed");
   stop(phase_, SIGTERM);
 }
 
@@ -468,7 +472,7 @@ void Supervisor::signal_all(int signal) {
 void Supervisor::stop(Phase phase, int signal) {
   phase_ = phase;
   signal_all(signal);
-  set_timer(error_log_, 0, 0);
+  set_timer(stop_later_, 0, 0);
   set_timer(grace_, std::max(how_.grace_seconds, kSoon), 0);
 }
 

@@ -153,17 +153,35 @@ uint64_t load_dense(TableService& tables, wire::Cursor& in, std::string_view pat
   return taken;
 }
 
+struct SparseHeader {
+  std::string name;
+  uint64_t dim = 0, rows = 0;
+  uint32_t states = 0, scalars = 0;
+  size_t record(Section section) const {  // floats
+    return dim * (1 + states) + (section == Section::kSparseWithUses ? kUseFloats : 0);
+  }
+};
+
+SparseHeader read_sparse_header(wire::Cursor& in, std::string_view path) {
+  SparseHeader h;
+  h.name = in.text();
+  h.dim = in.number<uint64_t>();
+  h.states = in.number<uint32_t>();
+  h.scalars = in.number<uint32_t>();
+  h.rows = in.number<uint64_t>();
+  check_file(
+      h.dim > 0 && h.dim < kMaxSection && h.states < 64 && h.scalars < 64 && h.rows < kMaxSection,
+      path, ": table '", h.name, "': a section of impossible size");
+  return h;
+}
+
 // Statistics that the snapshot does not have begin now; those that the job does not want are left
 // out.
 void load_sparse(TableService& tables, int server, Section section, wire::Cursor& in,
                  std::string_view path) {
   const bool has_uses = section == Section::kSparseWithUses;
-  const std::string name = in.text();
-  const auto dim = in.number<uint64_t>();
-  const auto states = in.number<uint32_t>(), scalars = in.number<uint32_t>();
-  const auto rows = in.number<uint64_t>();
-  check_file(dim > 0 && dim < kMaxSection && states < 64 && scalars < 64 && rows < kMaxSection,
-             path, ": table '", name, "': a section of impossible size");
+  const SparseHeader header = read_sparse_header(in, path);
+  const auto& [name, dim, rows, states, scalars] = header;
   const JobSpec& job = tables.job();
   const auto spec = std::ranges::find(job.sparse, name, &SparseSpec::name);
   check_arg(spec != job.sparse.end(), path, ": sparse table '", name,
@@ -182,7 +200,7 @@ void load_sparse(TableService& tables, int server, Section section, wire::Cursor
   const std::string_view scalar_bytes = in.take(scalars * sizeof(float));
   std::ranges::copy(scalar_bytes.substr(0, now.size() * sizeof(float)),
                     reinterpret_cast<char*>(now.data()));
-  const size_t record = dim * (1 + states) + (has_uses ? kUseFloats : 0);
+  const size_t record = header.record(section);
   const std::string_view ids = in.take(rows * 8), records = in.take(rows * record * sizeof(float));
   in.finish();
   table.set_scalars(now);
@@ -232,6 +250,25 @@ Manifest read_manifest(const std::string& folder) {
                  (version == 1 || m.delta_parts > 0),
              path, ": not a snapshot of this version");
   return m;
+}
+
+// visit(section, content, path, whether it is of the delta) for all of a snapshot, the base first.
+template <class Visit>
+void for_each_section(const std::string& folder, const Visit& visit) {
+  const Manifest m = read_manifest(folder);
+  const auto read = [&](uint64_t number, int parts, std::string_view extension) {
+    for (int part = 0; part < parts; ++part) {
+      const std::string path =
+          (fs::path(folder) / part_name(number, part, parts, extension)).string();
+      check_arg(fs::exists(path), "snapshot ", folder, ": part ", part, " of ", parts,
+                " is missing (", path, ")");
+      read_part(path, [&](Section section, std::string_view content) {
+        visit(section, content, path, extension == kDelta);
+      });
+    }
+  };
+  read(m.number, m.parts, kPart);
+  if (m.delta_parts > 0) read(m.delta, m.delta_parts, kDelta);
 }
 
 void write_manifest(const std::string& folder, const Manifest& m) {
@@ -357,25 +394,14 @@ uint64_t parse_section(TableService& tables, int server, Section section, std::s
 void load_snapshot(TableService& tables, const std::string& folder, int server) {
   if (!fs::exists(fs::path(folder) / kManifest) && has_text(folder))
     return load_text(tables, folder, server);
-  const Manifest m = read_manifest(folder);
-  const auto load = [&](uint64_t number, int parts, std::string_view extension) {
-    uint64_t taken = 0;
-    for (int part = 0; part < parts; ++part) {
-      const std::string path =
-          (fs::path(folder) / part_name(number, part, parts, extension)).string();
-      check_arg(fs::exists(path), "snapshot ", folder, ": part ", part, " of ", parts,
-                " is missing (", path, ")");
-      read_part(path, [&](Section section, std::string_view content) {
-        // A process without servers has its parameters elsewhere.
-        if (section == Section::kDense && tables.dense().empty()) return;
-        taken += parse_section(tables, server, section, content, path);
-      });
-    }
-    return taken;
-  };
-  uint64_t wanted = 0;
-  uint64_t taken = load(m.number, m.parts, kPart);
-  if (m.delta_parts > 0) taken = std::max(taken, load(m.delta, m.delta_parts, kDelta));
+  uint64_t wanted = 0, of_base = 0, of_delta = 0;
+  for_each_section(folder, [&](Section section, std::string_view content, const std::string& path,
+                               bool is_delta) {
+    // A process without servers has its parameters elsewhere.
+    if (section == Section::kDense && tables.dense().empty()) return;
+    (is_delta ? of_delta : of_base) += parse_section(tables, server, section, content, path);
+  });
+  const uint64_t taken = std::max(of_base, of_delta);
   for (const auto& table : tables.dense()) wanted += static_cast<uint64_t>(table->values.size());
   // A snapshot from before the first values were set has none of them.
   if (taken == 0) return;
@@ -386,6 +412,39 @@ void load_snapshot(TableService& tables, const std::string& folder, int server) 
     table->values.mark_set();
   }
   tables.answer_waiting();
+}
+
+bool read_rows(const std::string& folder, const std::string& table, int64_t dim,
+               std::span<float> values) {
+  bool found = false;
+  const auto width = static_cast<size_t>(dim);
+  const uint64_t most = values.size() / width;
+  for_each_section(folder, [&](Section section, std::string_view content, const std::string& path,
+                               bool /*is_delta*/) {
+    wire::Cursor in(content, path);
+    if (section == Section::kGone) {
+      if (in.text() != table) return;
+      for (const uint64_t id : in.numbers())
+        if (id < most) std::ranges::fill(values.subspan(id * width, width), 0.0f);
+    }
+    if (section != Section::kSparse && section != Section::kSparseWithUses) return;
+    const SparseHeader header = read_sparse_header(in, path);
+    if (header.name != table) return;
+    check_arg(header.dim == width, path, ": sparse table '", table, "' has rows of ", header.dim,
+              " values, the parameter ", dim, ": it is a snapshot of another model");
+    found = true;
+    (void)in.take(header.scalars * sizeof(float));
+    const size_t record = header.record(section) * sizeof(float);
+    const std::string_view ids = in.take(header.rows * 8), records = in.take(header.rows * record);
+    in.finish();
+    for (uint64_t r = 0; r < header.rows; ++r) {
+      uint64_t id = 0;
+      std::memcpy(&id, ids.data() + 8 * r, 8);
+      if (id < most)
+        std::memcpy(values.data() + id * width, records.data() + r * record, width * sizeof(float));
+    }
+  });
+  return found;
 }
 
 }  // namespace fleetx::ps

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,11 @@ void commit_snapshot(const std::string& folder, uint64_t number, int servers,
 // Damage, a missing part or another model is an error that names the file. A folder without a
 // snapshot may have tables as text (text_tables.h).
 void load_snapshot(TableService& tables, const std::string& folder, int server);
+// The rows of one table, without optimizer states, for a process that has it as a matrix of `dim`
+// columns: row i of `values` becomes that of id i; others stay as they are. Whether the snapshot
+// has the table.
+bool read_rows(const std::string& folder, const std::string& table, int64_t dim,
+               std::span<float> values);
 
 // kProgress: only in a server's own snapshots (own_snapshot.h); the last three: only in what a
 // server gives its copy (server_state.h).

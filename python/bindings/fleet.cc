@@ -9,6 +9,7 @@
 #include "bindings/gil.h"
 #include "bindings/interrupt.h"
 #include "bindings/optim.h"
+#include "fleetx/ps/snapshot.h"
 #include "fleetx/strategies/amp_casts.h"
 #include "fleetx/strategies/parameter_server.h"
 #include "fleetx/strategies/sync_batch_norm.h"
@@ -171,6 +172,14 @@ void bind_fleet(py::module_& m) {
       },
       py::arg("folder"), py::arg("mode") = "all", py::arg("text") = false,
       py::call_guard<Waiting>());
+  // A table of a folder that servers have saved, as a matrix; None: the folder has no such table.
+  f.def("read_rows",
+        [](const std::string& folder, const std::string& table, int64_t rows, int64_t dim) {
+          Tensor values(f32, {rows, dim});
+          std::ranges::fill(values.data<float>(), 0.0f);
+          const bool found = ps::read_rows(folder, table, dim, values.data<float>());
+          return found ? py::object(array_from(values)) : py::object(py::none());
+        });
   f.def("load_own_tables", &fleet::load_own_tables, py::call_guard<Waiting>());
   f.def("shrink", &fleet::shrink, py::call_guard<Waiting>());
   f.def("server_tables", &fleet::server_tables);

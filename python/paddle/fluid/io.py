@@ -53,7 +53,8 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
         for name in names:
             path = os.path.join(dirname, name.replace("/", "%"))
             if not os.path.exists(path):
-                raise native.InvalidArgumentError(f"load: {dirname} has no file for variable '{name}'")
+                arrays[name] = _rows_of_servers(dirname, name, main_program)
+                continue
             more, about = native.load_tensors(path)
             arrays.update(more)
             metadata.update(about)
@@ -61,6 +62,17 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     if missing:
         raise native.InvalidArgumentError(f"load: the file lacks {', '.join(missing[:5])}")
     _new.set_program_state(main_program, {n: numpy.asarray(arrays[n]) for n in names}, metadata)
+
+
+def _rows_of_servers(dirname, name, main_program):
+    """A table that servers have saved, for a process that has it as a parameter. Rows that they did not have are zeros."""
+    shape = _new._program(main_program)._variable(name).shape
+    rows = None
+    if len(shape) == 2 and os.path.exists(os.path.join(dirname, "snapshot")):
+        rows = native.fleet.read_rows(os.path.abspath(dirname), name, *shape)
+    if rows is None:
+        raise native.InvalidArgumentError(f"load: {dirname} has no file for variable '{name}'")
+    return rows
 
 
 def save_params(executor, dirname, main_program=None, filename=None):

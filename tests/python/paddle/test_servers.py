@@ -139,6 +139,15 @@ def test_async_learns(tmp_path):
     assert last < 0.5 * first
 
 
+def test_servers_come_to_their_end_after_the_last_worker(tmp_path):
+    end = "    print(\"the server has ended\")\n"
+    (tmp_path / "train.py").write_text("import time\n" + TRAIN.replace(end, "    time.sleep(0.4)\n" + end))
+    result = documents.run("fleetrun --server_num=2 --worker_num=1 train.py", tmp_path, environment={"OMP_NUM_THREADS": "1"})
+    assert result.code == 0 and "SIGTERM" not in result.output, result.output
+    for number in range(2):
+        assert "the server has ended" in (tmp_path / "log" / f"serverlog.{number}").read_text()
+
+
 def test_staleness_holds_fast_workers_back(tmp_path):
     """The second worker sleeps in every step; the first one is at most two steps ahead."""
     slow = "        value, = exe.run(feed=feed, fetch_list=[loss])\n"
@@ -162,6 +171,31 @@ def test_a_warm_start_has_another_number_of_servers(tmp_path):
     whole, _, _ = trained(run(tmp_path, 1, 1, "--steps", "24"))
     # ... and the optimizer's state: the second job goes on where the first ended. (Its batches begin anew.)
     assert losses[0] < whole[0]
+
+
+def test_tables_of_servers_become_parameters_of_one_process(tmp_path):
+    """As scripts of 1.x test what servers have saved: fluid.io.load_persistables, without fleet."""
+    import paddle
+    import paddle.fluid as fluid
+    saved = tmp_path / "saved"
+    trained(run(tmp_path, 2, 2, "--save", str(saved)))
+    program = paddle.static.Program()
+    with paddle.static.program_guard(program, paddle.static.Program()):
+        ids = paddle.static.data("ids", [None, 2], "int64")
+        rows = paddle.static.nn.embedding(ids, [10, 4], param_attr=paddle.ParamAttr(name="table"))
+        out = paddle.static.nn.fc(paddle.reshape(rows, [-1, 8]), 8, weight_attr=paddle.ParamAttr(name="w"),
+                                  bias_attr=False)
+    exe = fluid.Executor(fluid.CPUPlace())
+    with fluid.scope_guard(fluid.Scope()):
+        fluid.io.load_persistables(exe, str(saved), main_program=program)
+        table = np.array(fluid.global_scope().find_var("table").get_tensor())
+        exe.run(program, feed={"ids": np.zeros((3, 2), "int64")}, fetch_list=[out])
+    assert np.all(np.abs(table[0] - 0.1) > 1e-4) and not table[1:].any()  # of the trained ids, 0 is the only one below 10
+    with pytest.raises(paddle.InvalidArgumentError, match="rows of 4 values, the parameter 3"):
+        with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+            paddle.static.nn.embedding(paddle.static.data("ids", [None], "int64"), [10, 3],
+                                       param_attr=paddle.ParamAttr(name="table"))
+            fluid.io.load_persistables(exe, str(saved))
 
 
 def test_a_model_that_one_process_serves(tmp_path):
