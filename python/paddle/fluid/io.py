@@ -46,6 +46,9 @@ def write_values(dirname, filename, arrays, metadata):
 
 def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
     names = _chosen(main_program, vars, predicate)
+    if names and _new._is_server():
+        raise native.UnsupportedError(f"load: this process is a parameter server, which would not serve '{names[0]}' from its "
+                                      "scope; load by fleet.init_server(folder), or by the first worker before init_worker")
     if filename is not None:
         arrays, metadata = native.load_tensors(os.path.join(dirname or "", filename))
     else:

@@ -43,6 +43,12 @@ def _program(program):
     return program._program if isinstance(program, CompiledProgram) else program
 
 
+def _is_server():
+    """Of a job with parameter servers."""
+    from paddle.distributed.fleet import api
+    return api._roles is not None and api.roles().is_server()
+
+
 def own_tables():
     from paddle.distributed.fleet import api
     return api._own_tables()

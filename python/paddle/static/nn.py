@@ -223,7 +223,7 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
     return in_float64(out) if _dtype.convert(dtype) == "float64" else out
 
 
-def embedding_of_columns(input, *arguments):
+def _embedding_of_columns(input, *arguments):
     """As the first op of the original: ids [..., 1] -> [..., width]. The rows lose the dimension, not the ids: servers are
     asked ahead for ids that are fed."""
     rows = embedding(input, *arguments)
@@ -236,7 +236,7 @@ def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, p
     (paddle.distributed.CountFilterEntry, ProbabilityEntry, ShowClickEntry) says when, and how they end. A process that trains alone, by
     fleet.distributed_optimizer, keeps such a table itself. With several workers and no servers, and without fleet, it is a
     parameter with the rows of `size`, and its gradient holds only those that were used."""
-    out = embedding_of_columns(input, size, True, True, padding_idx, param_attr, dtype)
+    out = _embedding_of_columns(input, size, True, True, padding_idx, param_attr, dtype)
     if entry is not None:
         if not hasattr(entry, "admission"):
             raise TypeError("sparse_embedding: entry must be a CountFilterEntry, a ProbabilityEntry or a "

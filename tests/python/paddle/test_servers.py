@@ -478,6 +478,30 @@ def test_delay_compensation_is_for_async():
         config.for_servers()
 
 
+def test_a_server_does_not_load_into_its_scope(tmp_path):
+    """1.x did, after init_server(); here it would be lost in silence."""
+    script = ('import paddle.fluid as fluid\n'
+              'from paddle.fluid.incubate.fleet.base.role_maker import Role, UserDefinedRoleMaker\n'
+              'from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet\n'
+              'fleet.init(UserDefinedRoleMaker(0, Role.SERVER, 1, ["127.0.0.1:6171"]))\n'
+              'loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 2]), 1, param_attr="w"))\n'
+              'fleet.distributed_optimizer(fluid.optimizer.SGD(0.1)).minimize(loss)\n'
+              'exe = fluid.Executor()\n'
+              'fluid.io.load_vars(exe, ".", fleet.startup_program, predicate=lambda v: False)\n'
+              'fluid.io.load_vars(exe, ".", fleet.startup_program, predicate=lambda v: v.name == "w")\n')
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert result.returncode != 0 and "would not serve 'w'" in result.stderr, result.stderr
+
+
+def test_settings_of_a_communicator_may_be_overridden():
+    from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import TrainerRuntimeConfig
+    from paddle.fluid.transpiler.distribute_transpiler import DistributedMode
+    assert (DistributedMode.SYNC, DistributedMode.GEO) == (0, 3)
+    config = TrainerRuntimeConfig()
+    config.send_queue_size = 8
+    assert config.get_communicator_flags()["communicator_send_queue_size"] == "8"
+
+
 def test_one_process_keeps_the_tables(tmp_path):
     """The same script without servers: ids far beyond the declared size, the same losses as with one; saved, loaded,
     and as a model."""

@@ -21,7 +21,7 @@ def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=Non
 
 def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32"):
     """ids [..., 1] -> [..., width]: the last dimension of length 1 goes."""
-    return S.embedding_of_columns(input, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)
+    return S._embedding_of_columns(input, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)
 
 
 def prelu(x, mode, param_attr=None, name=None):

@@ -9,6 +9,10 @@ class HashName:
     """For split_method: blocks of parameters go to the servers by a hash of their names."""
 
 
+class DistributedMode:
+    SYNC, ASYNC, HALF_ASYNC, GEO = range(4)
+
+
 class DistributeTranspilerConfig:
     slice_var_up = True
     split_method = None

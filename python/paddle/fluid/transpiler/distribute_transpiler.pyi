@@ -27,6 +27,13 @@ class DistributeTranspilerConfig:
     def for_servers(self) -> Any: ...
 
 
+class DistributedMode:
+    SYNC: int
+    ASYNC: int
+    HALF_ASYNC: int
+    GEO: int
+
+
 class HashName:
     ...
 

@@ -12,6 +12,12 @@ class TrainerRuntimeConfig(_Settings):
     thread_pool_size = send_wait_times = 5
     runtime_configs = {}
 
+    def get_communicator_flags(self):
+        """The settings as the original's communicator takes them."""
+        names = ("max_merge_var_num", "send_queue_size", "min_send_grad_num_before_recv", "independent_recv_thread",
+                 "thread_pool_size", "send_wait_times")
+        return {f"communicator_{name}": str(getattr(self, name)) for name in names}
+
 
 class ServerRuntimeConfig(_Settings):
     """Threads of the original's servers. Accepted; here servers have as many as the process may use."""

@@ -49,3 +49,4 @@ class TrainerRuntimeConfig(_paddle__executor__Settings):
     thread_pool_size: int
     send_wait_times: int
     runtime_configs: Any
+    def get_communicator_flags(self) -> Any: ...
