@@ -5,7 +5,7 @@ from paddle import _guard
 
 _guard.check()
 
-from paddle import _dtype, _graph, _missing_modules, _refuse  # noqa: E402
+from paddle import _dtype, _flags, _graph, _missing_modules, _refuse  # noqa: E402
 from paddle._batch import batch  # noqa: E402
 from paddle._dtype import (bfloat16, bool_, dtype, float16, float32, float64, get_default_dtype, int32, int64,  # noqa: E402
                            set_default_dtype, uint8)
@@ -113,11 +113,12 @@ def is_compiled_with_custom_device(device_type):
 
 
 def set_flags(flags):
-    """Flags of the original steer devices and allocators that are not here; they are accepted."""
+    """Flags of the original steer devices and allocators that are not here; they are kept."""
+    _flags.flags.update(flags)
 
 
 def get_flags(flags):
-    return {name: None for name in _graph.as_list(flags)}
+    return {name: _flags.flags[name] for name in _graph.as_list(flags)}
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):

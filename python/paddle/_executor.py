@@ -17,11 +17,15 @@ class EOFException(Exception):
 
 
 # ---- scopes ----
-class ScopeTensor:
+class ScopeTensor(LoDTensor):
     """The value of a variable in a scope."""
 
     def __init__(self, scope, name):
         self._scope, self._name = scope, name
+        self._lod = []
+
+    def _is_initialized(self):
+        return self._scope.native.has(self._name)
 
     def numpy(self):
         return self._scope.native.get(self._name)
@@ -49,9 +53,6 @@ class ScopeTensor:
 
     def _dtype(self):
         return self._scope.native.dtype(self._name)
-
-    def lod(self):
-        return []
 
     def __repr__(self):
         return repr(self.numpy()) if self._scope.native.has(self._name) else f"<{self._name} has no value yet>"
@@ -410,11 +411,14 @@ class Executor:
             _loose.follow(program, feed)
         if program.family:
             return self._run_of_family(program, feed, fetch, scope, return_numpy)
+        if program.between is not None:
+            return self._run_between(program, feed, fetch, scope, return_numpy)
         if program.lr_schedules:
             self._set_learning_rates(program, scope)
         ir, feed = _fed_where_it_is_computed(program, feed, scope)
         if program.has_sequences or program.lengths_of and not return_numpy:
-            return self._run_with_lengths(program, ir, scope, feed, fetch, return_numpy)
+            return self._with_lengths(program, ir, fetch, return_numpy,
+                                      lambda names: self._exe.run(ir, scope.native, feed, names))
         results = self._exe.run(ir, scope.native, feed, fetch)
         if not return_numpy:
             return [LoDTensor(r) for r in results]
@@ -429,7 +433,14 @@ class Executor:
             times = family.more(times, [numpy.asarray(v) for v in values[len(fetch):]])
         return values[:len(fetch)]
 
-    def _run_with_lengths(self, program, ir, scope, feed, fetch, return_numpy):
+    def _run_between(self, program, feed, fetch, scope, return_numpy):
+        """A program with steps between its ops."""
+        values = {name: value.numpy() if isinstance(value, LoDTensor) else numpy.asarray(value) for name, value in feed.items()}
+        return self._with_lengths(program, program.ir, fetch, return_numpy, lambda names: program.between.run(
+            values, names, lambda ir, fed, wanted: self._exe.run(ir, scope.native, fed, wanted)))
+
+    @staticmethod
+    def _with_lengths(program, ir, fetch, return_numpy, compute):
         """Rows of sequences with their lengths, and without rows of no sequence behind them."""
         levels = []
         for name in fetch:
@@ -439,7 +450,7 @@ class Executor:
                 found.append(variable)
             levels.append(found)
         names = sorted({v.name for found in levels for v in found})
-        results = self._exe.run(ir, scope.native, feed, fetch + names)
+        results = compute(fetch + names)
         known, out = dict(zip(names, results[len(fetch):])), []
         for value, found in zip(results, levels):
             tensor, lengths = LoDTensor(value), [known[v.name] for v in found]
@@ -494,9 +505,8 @@ class Executor:
 
         if from_loader:
             return self._train_from_loader(program, scope, fetch_list, print_period, show, fetch_handler)
-        if program.family:
-            raise native.UnsupportedError("train_from_dataset: a program with a loop over an unknown number of steps is run "
-                                          "batch by batch: Executor.run")
+        if program.family or program.between is not None:
+            raise native.UnsupportedError("train_from_dataset: a program with a loop is run batch by batch: Executor.run")
         if any(name.endswith(_graph.STEPS_SUFFIX) for name in program.data_names()):
             raise native.UnsupportedError("train_from_dataset: a program with sequence_pad needs its maxlen; batches of "
                                           "data sets are as long as they come")

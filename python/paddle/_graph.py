@@ -34,7 +34,7 @@ class Variable:
 
     def become(self, other):
         """Stands for the value of another variable of its program from now on: ops that come later read that one."""
-        self.name = other.name
+        self.name, self.lengths = other.name, other.lengths
         self._program._variables[other.name] = self
         return self
 
@@ -224,6 +224,7 @@ class Program:
         self.lengths_of = {}  # input with sequences -> input with their lengths
         self.has_sequences = False  # that do not come from an input
         self.family = None  # paddle._loops.Family, of a program with loops over unknown numbers of steps
+        self.between = None  # paddle._between.Steps, of a program with steps that are no ops
         self.loaders = []  # DataLoaders that feed this program by themselves
         self.gradient_names = {}  # w@GRAD -> the variable with the gradient that the update of w reads
         self.trained_by = None  # what minimize() was told, and the programs before: for fluid.DistributeTranspiler
@@ -266,6 +267,7 @@ class Program:
 
     def before_training(self, optimizer, loss, parameters, no_grad_set, startup_program):
         """What an optimizer that minimizes `loss` here must remember to do it again for the workers of a job."""
+        refuse_gradients(self, "minimize")
         _loose.loosen(self)
         if self.trained_by is not None:
             return None  # two losses: neither is the program's
@@ -364,6 +366,8 @@ class Program:
             from paddle._loops import Family
             other.family = Family()
             other.family.loops = list(self.family.loops)
+        if self.between is not None:
+            other.between = self.between.of(other)
         return other
 
     def made_of(self, ir):
@@ -597,4 +601,5 @@ def layer_call(function, x, options, name):
     return out
 
 
+from paddle._between import refuse_gradients  # noqa: E402
 from paddle._unwritten import Unwritten  # noqa: E402,F401

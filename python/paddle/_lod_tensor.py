@@ -55,6 +55,9 @@ class LoDTensor:
 
     _get_dims = shape
 
+    def _is_initialized(self):
+        return self._array is not None
+
     def set_lod(self, lod):
         self._lod = lod
 
@@ -79,6 +82,10 @@ class LoDTensor:
 
     def __repr__(self):
         return repr(self._array)
+
+
+class LoDTensorArray(list):
+    """A list of LoDTensors."""
 
 
 def check_loose_rows(op, attrs):

@@ -19,6 +19,9 @@ from paddle.static import data, device_guard, gradients, load, name_scope, save 
 from paddle.static.nn import embedding  # noqa: F401
 from paddle.fluid.input import one_hot  # noqa: F401
 
+from paddle._lod_tensor import LoDTensorArray  # noqa: F401
+from paddle._places import XPUPlace  # noqa: F401
+
 Tensor = LoDTensor
 
 
@@ -37,13 +40,12 @@ def memory_optimize(input_program, skip_opt_set=None, print_log=False, level=0, 
 def release_memory(input_program, skip_opt_set=None):
     """Memory is always planned: there is nothing to do."""
 
-_EVENTS = ("Trainer", "Inferencer", "CheckpointConfig", "BeginEpochEvent", "EndEpochEvent", "BeginStepEvent", "EndStepEvent")
 _refused = _refuse.getter(__name__, {
-    **{name: "a loop over Executor.run" for name in _EVENTS}, "recordio_writer": "paddle.io.DataLoader.from_generator",
+    "recordio_writer": "paddle.io.DataLoader.from_generator",
     "load_op_library": "an op in C++: docs/add-an-op.md",
     "enable_dygraph": "static programs", "enable_imperative": "static programs",
     "evaluator": "metrics", "debugger": "print(program)",
-    "LoDTensorArray": "lists", "trainer_desc": "nothing"},
+    "trainer_desc": "nothing"},
     lazy={"incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "dataset": "paddle.fluid.dataset",
           "reader": "paddle.io",
           "contrib": "paddle.fluid.contrib", "install_check": "paddle.fluid.install_check", "input": "paddle.fluid.input",
@@ -55,4 +57,7 @@ def __getattr__(name):
     if name == "DatasetFactory":
         from paddle.distributed.fleet.dataset import DatasetFactory
         return DatasetFactory
+    if name in ("Trainer", "Inferencer", "CheckpointConfig", "BeginEpochEvent", "EndEpochEvent", "BeginStepEvent", "EndStepEvent"):
+        from paddle.fluid.contrib import trainer
+        return getattr(trainer, name)
     return _refused(name)

@@ -64,6 +64,7 @@ class Optimizer:
         if callbacks is not None:
             raise native.UnsupportedError("backward: callbacks are not called; change the program after backward instead")
         program = loss.program
+        _graph.refuse_gradients(program, "backward")
         if startup_program is not None:
             program._startup = startup_program
         _loose.loosen(program)

@@ -79,6 +79,7 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
     """Gradients of `targets` for `inputs`; None where no target depends on one."""
     targets, inputs, seeds = as_list(targets), as_list(inputs), as_list(target_gradients)
     program = targets[0].program
+    _graph.refuse_gradients(program, "gradients")
     if not seeds:
         from paddle.tensor import creation
         seeds = [creation.ones_like(t) for t in targets]

@@ -144,6 +144,9 @@ def serialize_program(feed_vars, fetch_vars, program=None):
 
 
 def write_inference_model(model_path, params_path, feed_names, fetch_vars, program):
+    if _program(program).between is not None:
+        raise native.UnsupportedError("save_inference_model: the program has While, arrays or beam_search, which are no ops; "
+                                      "nearest: save its parameters (save_params), and build it again")
     if _program(program).family:
         raise native.UnsupportedError("save_inference_model: the program has a loop over an unknown number of steps; nearest: "
                                       "save its parameters (save_params), and build it again")

@@ -1,7 +1,7 @@
 """Comparisons give bool; logical functions take it."""
 import numpy
 
-from paddle import _dtype
+from paddle import _between, _dtype
 from paddle._graph import Variable, call
 from paddle.tensor import creation, manipulation, math
 
@@ -68,4 +68,9 @@ def is_tensor(x):
 
 
 def is_empty(x, name=None):
-    return creation.assign(numpy.array([x.size == 0]))
+    """Has x no elements? bool [1]."""
+    if x.size >= 0:
+        return creation.assign(numpy.array([x.size == 0]))
+    if x.program.between is not None:
+        return _between.value_step("is_empty", lambda value: numpy.array([value.size == 0]), [x], [("bool", [1])])[0]
+    return equal(creation.numel(x), creation.zeros([1], "int64"))

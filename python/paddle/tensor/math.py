@@ -218,6 +218,9 @@ def clip(x, min=None, max=None, name=None):
 
 def increment(x, value=1.0, name=None):
     """Adds `value` to x, in place."""
+    from paddle.tensor import creation
+    if creation.assignment_condition() is not None or not x._info["persistable"]:
+        return creation.assign(scale(x, 1.0, float(value)), x)
     emit("increment", {"x": x}, {"value": float(value)}, {"out": x}, name)
     return x
 

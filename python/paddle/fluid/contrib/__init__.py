@@ -4,9 +4,9 @@ from paddle.fluid.contrib import layers, mixed_precision  # noqa: F401
 
 _refused = _refuse.getter(__name__, {"slim": "nothing", "quantize": "nothing", "sparsity": "nothing",
                                      "model_stat": "the command fleetx plan", "summary": "the command fleetx plan",
-                                     "op_freq_statistic": "print(program)", "Trainer": "Executor.run",
+                                     "op_freq_statistic": "print(program)",
                                      "op_frequence": "print(program)", "decoder": "StaticRNN, and a loop over beams in Python"},
-                          lazy={"utils": "paddle.fluid.contrib.utils", "memory_usage_calc": "paddle.fluid.contrib.memory_usage_calc", "reader": "paddle.fluid.contrib.reader",
+                          lazy={"trainer": "paddle.fluid.contrib.trainer", "inferencer": "paddle.fluid.contrib.inferencer", "utils": "paddle.fluid.contrib.utils", "memory_usage_calc": "paddle.fluid.contrib.memory_usage_calc", "reader": "paddle.fluid.contrib.reader",
                                 "extend_optimizer": "paddle.fluid.contrib.extend_optimizer"})
 
 
@@ -14,6 +14,9 @@ def __getattr__(name):
     if name == "extend_with_decoupled_weight_decay":
         from paddle.fluid.contrib.extend_optimizer import extend_with_decoupled_weight_decay
         return extend_with_decoupled_weight_decay
+    if name in ("Trainer", "Inferencer", "CheckpointConfig", "BeginEpochEvent", "EndEpochEvent", "BeginStepEvent", "EndStepEvent"):
+        from paddle.fluid.contrib import trainer
+        return getattr(trainer, name)
     if name == "memory_usage":
         from paddle.fluid.contrib.memory_usage_calc import memory_usage
         return memory_usage

@@ -44,10 +44,9 @@ def cumsum(x, axis=None, exclusive=None, reverse=None):
 
 _NO_FLOW = "cond and where, or a Python loop that builds the ops; programs have no loops inside"
 _BEAMS = "dynamic_decode of a BeamSearchDecoder, or the loop over steps and beams in Python; programs have no loops inside"
-_REFUSED = {name: _NO_FLOW for name in ("While", "IfElse", "while_loop", "array_write", "array_read", "array_length",
-                                        "create_array")}
+_REFUSED = {"IfElse": _NO_FLOW}
 _REFUSED["lod_append"] = "lod_reset"
-_REFUSED.update({name: _BEAMS for name in ("beam_search", "beam_search_decode", "BasicDecoder", "gather_tree")})
+_REFUSED.update({name: _BEAMS for name in ("BasicDecoder", "gather_tree")})
 _REFUSED.update({"warpctc": "cross_entropy", "unique": "nothing",
                  "center_loss": "nothing",
                  "spectral_norm": "nothing", "continuous_value_model": "nothing",
@@ -62,6 +61,7 @@ from paddle.fluid.layers.sampled import *  # noqa: E402,F401,F403
 from paddle.fluid.layers.volumes import *  # noqa: E402,F401,F403
 from paddle.fluid.layers.static_rnn import DynamicRNN, StaticRNN  # noqa: E402,F401
 from paddle.fluid.layers import control_flow, io  # noqa: E402,F401
+from paddle.fluid.layers.beams import *  # noqa: E402,F401,F403
 from paddle.fluid.layers.decoding import BeamSearchDecoder, dynamic_decode  # noqa: E402,F401
 from paddle.fluid.layers.cells import GRUCell, LSTMCell, RNNCell, rnn  # noqa: E402,F401
 from paddle.fluid.layers.io import create_py_reader_by_data, double_buffer, py_reader, read_file  # noqa: E402,F401

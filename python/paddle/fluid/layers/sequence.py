@@ -2,6 +2,7 @@
 rows are those of the first sequence, then those of the second, and so on."""
 import numpy
 
+from paddle import _between
 from paddle import tensor as T
 from paddle._graph import call, emit
 from paddle._native import native, user_line
@@ -90,13 +91,31 @@ def sequence_expand_as(x, y, name=None):
 
 
 def sequence_expand(x, y, ref_level=-1, name=None):
-    """As sequence_expand_as, where x has one row per sequence of y. Sequences have one level: ref_level names it."""
-    if ref_level not in (-1, 0):
-        raise native.UnsupportedError(f"sequence_expand: ref_level={ref_level}: sequences have one level")
-    if x.lengths is not None:
-        raise native.UnsupportedError("sequence_expand: an x that has sequences itself is not here; nearest: rows of x, "
-                                      "one per sequence of y")
-    return sequence_expand_as(x, y, name)
+    """Row i of x as many times as sequence i of y has rows; of an x that has sequences (of one level), sequence i. Its
+    number of rows depends on values then, and no gradient goes through it. ref_level: which sequences of y, where it has
+    sequences of sequences; -1: the inner ones."""
+    levels, of_y = [], y
+    while of_y.lengths is not None:
+        of_y = of_y.lengths
+        levels.insert(0, of_y)
+    if not levels or not -1 <= ref_level < len(levels):
+        raise native.InvalidArgumentError(f"sequence_expand: y '{y.name}' has sequences of {len(levels)} levels; ref_level={ref_level}")
+    if x.lengths is not None and x.lengths.lengths is None:
+        return _between.value_step("sequence_expand", _repeated, [x, x.lengths, levels[ref_level]],
+                                   [(str(x.dtype), [-1, *x.shape[1:]], 1)], with_lengths=True)[0]
+    if ref_level not in (-1, len(levels) - 1):
+        return T.gather(x, _with(emit("sequence_place", {"like": levels[ref_level + 1], "lengths": levels[ref_level]})["sequence"][0],
+                                 None), name=name)
+    return sequence_expand_as(_with(T.assign(x), None) if x.lengths is not None else x, y, name)
+
+
+def _repeated(x, own, times):
+    """Sequences of rows, each so often."""
+    value, lengths, times = x[0], numpy.asarray(own[0]), numpy.asarray(times[0])
+    starts = numpy.cumsum(lengths) - lengths
+    order = numpy.repeat(numpy.arange(len(times)), times)
+    rows = [numpy.arange(starts[i], starts[i] + lengths[i]) for i in order]
+    return [(value[numpy.concatenate(rows) if rows else numpy.zeros(0, "int64")], [lengths[order]])]
 
 
 def sequence_reverse(x, name=None):

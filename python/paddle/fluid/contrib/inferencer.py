@@ -1,0 +1,1 @@
+from paddle.fluid.contrib.trainer import Inferencer  # noqa: F401
