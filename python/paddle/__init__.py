@@ -46,7 +46,7 @@ _FUNCTIONS = """abs add add_n addmm all allclose any arange argmax argmin argsor
     slice sort split sqrt square squeeze stack standard_normal stanh std strided_slice subtract sum t tan tanh tile
     to_tensor topk transpose tril triu unbind uniform unsqueeze unstack var where zeros zeros_like
     acos asin atan crop cross diag diagonal einsum erf fmax fmin index_sample kron lerp meshgrid moveaxis
-    repeat_interleave scatter_nd scatter_nd_add shard_index take_along_axis tensordot trace trunc""".split()
+    masked_select nonzero repeat_interleave scatter_nd scatter_nd_add shard_index take_along_axis tensordot trace trunc unique""".split()
 for _name in _FUNCTIONS:
     globals()[_name] = getattr(tensor, _name)
 del _name
@@ -136,8 +136,6 @@ __getattr__ = _refuse.getter(__name__, {
     "summary": "print(program)", "flops": "Executor.plan", "hapi": "a loop over Executor.run",
     "amp": "paddle.static.amp.decorate", "callbacks": "nothing",
     "distribution": "paddle.uniform, paddle.normal", "text": "paddle.dataset", "sysconfig": "cmake --install",
-    "unique": "the result's shape would depend on values", "nonzero": "paddle.where with three arguments",
-    "masked_select": "paddle.masked_fill",
     "cholesky": "nothing", "inverse": "nothing", "bincount": "paddle.one_hot and sum", "histogram": "paddle.one_hot and sum",
     "cumprod": "paddle.cumsum of logarithms",
     "median": "paddle.sort",

@@ -114,6 +114,8 @@ from paddle.tensor.manipulation import gather_nd as gather_nd
 from paddle.tensor.manipulation import index_sample as index_sample
 from paddle.tensor.manipulation import index_select as index_select
 from paddle.tensor.manipulation import masked_fill as masked_fill
+from paddle.tensor.manipulation import masked_select as masked_select
+from paddle.tensor.manipulation import nonzero as nonzero
 from paddle.tensor.manipulation import rank as rank
 from paddle.tensor.manipulation import repeat_interleave as repeat_interleave
 from paddle.tensor.manipulation import reshape as reshape
@@ -133,6 +135,7 @@ from paddle.tensor.manipulation import take_along_axis as take_along_axis
 from paddle.tensor.manipulation import tile as tile
 from paddle.tensor.manipulation import transpose as transpose
 from paddle.tensor.manipulation import unbind as unbind
+from paddle.tensor.manipulation import unique as unique
 from paddle.tensor.manipulation import unsqueeze as unsqueeze
 from paddle.tensor.manipulation import unstack as unstack
 from paddle.tensor.manipulation import where as where

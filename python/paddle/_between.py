@@ -16,13 +16,10 @@ class Step:
 
     def __init__(self, program, does, reads):
         self.at = self.end = program.ir.op_count()
-        self._does, self._reads = does, list(reads)
+        self.does, self._reads = does, list(reads)
 
     def reads(self):
         return self._reads
-
-    def run(self, part, values):
-        self._does(values)
 
 
 class Loop:
@@ -99,7 +96,7 @@ class Steps:
         def part(steps, begin, end, values):
             for step in steps:
                 ops(begin, step.at, values)
-                step.run(part, values)
+                step.run(part, values) if isinstance(step, Loop) else step.does(values)
                 begin = step.end
             ops(begin, end, values)
 

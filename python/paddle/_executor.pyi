@@ -8,6 +8,7 @@ import numpy
 from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
 from paddle._lod_tensor import LoDTensor as LoDTensor
+from paddle._lod_tensor import LoDTensor as _paddle__lod_tensor_LoDTensor
 from paddle._places import CPUPlace as CPUPlace
 from paddle._places import CUDAPinnedPlace as CUDAPinnedPlace
 from paddle._places import CUDAPlace as CUDAPlace
@@ -95,12 +96,11 @@ class Scope:
     def drop_kids(self) -> Any: ...
 
 
-class ScopeTensor:
+class ScopeTensor(_paddle__lod_tensor_LoDTensor):
     def __init__(self, scope: Any, name: str | None) -> None: ...
     def numpy(self) -> numpy.ndarray: ...
-    def set(self, value: Any, place: Any = None) -> Any: ...
+    def set(self, value: Any, place: Any = None) -> Any: ...  # type: ignore[override]
     def shape(self) -> list[int]: ...
-    def lod(self) -> Any: ...
 
 
 class ScopeVariable:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy
 
+from paddle._between import refuse_gradients as refuse_gradients
 from paddle._block import Block as Block
 from paddle._block import Operator as Operator
 from paddle._executor import Scope as Scope
@@ -45,6 +46,7 @@ class Program:
     lengths_of: Any
     has_sequences: Any
     family: Any
+    between: Any
     loaders: Any
     gradient_names: Any
     trained_by: Any

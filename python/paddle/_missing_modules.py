@@ -28,7 +28,8 @@ NEAREST = {
 }
 
 
-ALSO_CALLED = {"paddle.fleet": "paddle.distributed.fleet"}  # in 2.0 beta
+ALSO_CALLED = {"paddle.fleet": "paddle.distributed.fleet",  # in 2.0 beta
+               "paddle.fluid.core_avx": "paddle.fluid.core", "paddle.fluid.core_noavx": "paddle.fluid.core"}
 
 
 class _Same:

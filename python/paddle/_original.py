@@ -18,14 +18,13 @@ ORIGINAL = {
         i0e i1 i1e iinfo imag index_add index_fill index_put inner int int16 int8 inverse
         is_autocast_enabled is_complex
         is_floating_point is_integer isin isneginf isposinf isreal jit kaiser_window kthvalue layer_norm lcm ldexp
-        lgamma linalg log_normal logaddexp logcumsumexp logit logspace manual_seed masked_scatter masked_select
-        matrix_transpose median mode msort multigammaln nan_to_num nanmean nanmedian nanquantile nansum
-        narrow nextafter nonzero outer pdist poisson polar polygamma positive put_along_axis quantile
+        lgamma linalg log_normal logaddexp logcumsumexp logit logspace manual_seed masked_scatter         matrix_transpose median mode msort multigammaln nan_to_num nanmean nanmedian nanquantile nansum
+        narrow nextafter outer pdist poisson polar polygamma positive put_along_axis quantile
         quantization rad2deg rand_like randint_like randn_like ravel real reduce_as renorm rot90 row_stack
         scatter_add scatter_reduce searchsorted select_scatter set_cuda_rng_state set_default_device set_grad_enabled
         set_rng_state sgn sigmoid signal signbit sinc slice_scatter softmax sparse special standard_gamma summary
         sysconfig take take_along_dim tensor_split text to_dlpack tolist trapezoid tril_indices triu_indices uint16
-        uint32 uint64 unflatten unfold unique unique_consecutive vander vecdot view view_as view_as_complex
+        uint32 uint64 unflatten unfold unique_consecutive vander vecdot view view_as view_as_complex
         view_as_real vsplit vstack""".split(),
     "paddle.nn": """
         AdaptiveLogSoftmaxWithLoss AlphaDropout         BeamSearchDecoder CTCLoss ChannelShuffle CircularPad1D CircularPad2D CircularPad3D ConstantPad1D
@@ -56,7 +55,7 @@ ORIGINAL = {
     "paddle.static.nn": """
         case cond continuous_value_model conv3d_transpose deform_conv2d py_func row_conv
         sequence_conv sequence_expand sequence_first_step sequence_last_step sequence_pool sequence_softmax
-        spectral_norm static_pylayer switch_case while_loop""".split(),
+        spectral_norm static_pylayer switch_case""".split(),
     "paddle.io": """
         ConcatDataset SubsetRandomSampler WeightedRandomSampler dataloader""".split(),
     "paddle.optimizer": """
@@ -98,8 +97,8 @@ ORIGINAL = {
         transforms vflip vgg11 vgg13 vgg16 vgg19 wide_resnet101_2 wide_resnet50_2""".split(),
     "paddle.fluid.layers": """
         Assert BasicDecoder Categorical DecodeHelper Decoder GreedyEmbeddingHelper
-        MultivariateNormalDiag Normal SampleEmbeddingHelper TrainingHelper Uniform         affine_grid anchor_generator array_length array_read array_write bipartite_match box_clip box_coder
-        box_decoder_and_assign collect_fpn_proposals conv3d_transpose create_array ctc_greedy_decoder
+        MultivariateNormalDiag Normal SampleEmbeddingHelper TrainingHelper Uniform         affine_grid anchor_generator bipartite_match box_clip box_coder
+        box_decoder_and_assign collect_fpn_proposals conv3d_transpose ctc_greedy_decoder
         deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
         edit_distance filter_by_instag gather_tree 
         generate_mask_labels generate_proposal_labels generate_proposals get_tensor_from_selected_rows
@@ -108,10 +107,10 @@ ORIGINAL = {
         prroi_pool psroi_pool random_crop reorder_lod_tensor_by_rank resize_linear resize_trilinear
         retinanet_detection_output retinanet_target_assign roi_perspective_transform roi_pool row_conv
         rpn_target_assign sigmoid_focal_loss similarity_focus ssd_loss target_assign
-        tensor_array_to_tensor unfold 
-        unique_with_counts yolo_box""".split(),
+        unfold 
+        yolo_box""".split(),
     "paddle.fluid": """
-        ComplexVariable DataFeedDesc LoDTensorArray communicator device_worker distribute_lookup_table dygraph_grad_clip
+        ComplexVariable DataFeedDesc communicator device_worker distribute_lookup_table dygraph_grad_clip
         entry_attr inference ir lod_tensor_array memory_analysis net_drawer reader
         trainer_factory""".split(),
     "paddle.fluid.metrics": """

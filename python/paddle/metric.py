@@ -13,7 +13,7 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
     """Share of examples whose label is among the k highest scores: float32 [1]."""
     if input.shape[-1] == 1:  # one column: the only candidate is class 0
         return math.mean(manipulation.cast(logic.equal(label, creation.full([1], 0, label.dtype)), "float32"), name=name)
-    made = emit("accuracy", {"x": input, "label": label}, {"k": int(k)}, None, name)
+    made = emit("accuracy", {"x": input, "label": label}, {"k": 1 if k is None else int(k)}, None, name)
     for slot, counter in (("correct", correct), ("total", total)):
         if counter is not None:
             creation.assign(manipulation.cast(made[slot][0], counter.dtype), counter)

@@ -22,11 +22,13 @@ from paddle._graph import default_startup_program as default_startup_program
 from paddle._graph import program_guard as program_guard
 from paddle._lod_tensor import LoDTensor as LoDTensor
 from paddle._lod_tensor import LoDTensor as Tensor
+from paddle._lod_tensor import LoDTensorArray as LoDTensorArray
 from paddle._param import ParamAttr as ParamAttr
 from paddle._param import WeightNormParamAttr as WeightNormParamAttr
 from paddle._places import CPUPlace as CPUPlace
 from paddle._places import CUDAPinnedPlace as CUDAPinnedPlace
 from paddle._places import CUDAPlace as CUDAPlace
+from paddle._places import XPUPlace as XPUPlace
 from paddle._places import cpu_places as cpu_places
 from paddle._places import cuda_places as cuda_places
 from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda

@@ -18,6 +18,7 @@ class VarDesc:
         BF16 = _dtype.bfloat16
         LOD_TENSOR, SELECTED_ROWS = "lod_tensor", "selected_rows"
         LOD_TENSOR_ARRAY, READER, RAW, STEP_SCOPES = "lod_tensor_array", "reader", "raw", "step_scopes"
+        INT8, INT16 = "int8", "int16"  # to compare with: nothing has them here
         FEED_MINIBATCH, FETCH_LIST = "feed_minibatch", "fetch_list"
 
 

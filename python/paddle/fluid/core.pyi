@@ -11,6 +11,7 @@ from paddle._executor import BuildStrategy as BuildStrategy
 from paddle._executor import EOFException as EOFException
 from paddle._executor import Scope as Scope
 from paddle._lod_tensor import LoDTensor as LoDTensor
+from paddle._lod_tensor import LoDTensorArray as LoDTensorArray
 from paddle._places import CPUPlace as CPUPlace
 from paddle._places import CUDAPinnedPlace as CUDAPinnedPlace
 from paddle._places import CUDAPlace as CUDAPlace
@@ -19,3 +20,4 @@ from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda
 
 class VarDesc:
     VarType: Any
+def globals() -> Any: ...

@@ -25,5 +25,6 @@ from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda
 from paddle.fluid import core as core
 from paddle.static import device_guard as device_guard
 from paddle.static import name_scope as name_scope
+from paddle.utils import unique_name as unique_name
 
 def grad_var_name(name: str | None) -> Any: ...

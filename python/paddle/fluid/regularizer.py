@@ -12,3 +12,4 @@ class L2Decay(_new.L2Decay):
 
 
 L1DecayRegularizer, L2DecayRegularizer = L1Decay, L2Decay
+WeightDecayRegularizer = _new.WeightDecayRegularizer

@@ -7,6 +7,7 @@ import numpy
 
 from paddle.regularizer import L1Decay as _paddle_regularizer_L1Decay
 from paddle.regularizer import L2Decay as _paddle_regularizer_L2Decay
+from paddle.regularizer import WeightDecayRegularizer as WeightDecayRegularizer
 
 class L1Decay(_paddle_regularizer_L1Decay):
     def __init__(self, regularization_coeff: Any = 0.0) -> None: ...

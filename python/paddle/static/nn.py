@@ -278,13 +278,11 @@ def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
 
 from paddle.tensor.creation import create_parameter  # noqa: E402
 
-_NO_FLOW = "cond and paddle.where, or a Python loop that builds the ops; programs have no loops inside"
-_FROM_1_X = """case cond switch_case sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as
+_FROM_1_X = """case cond switch_case while_loop sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as
     sequence_first_step sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse
     sequence_scatter sequence_slice sequence_softmax sequence_unpad crf_decoding StaticRNN nce data_norm
     bilinear_tensor_product sequence_lod""".split()
 _refused = _refuse.getter(__name__, {
-    "while_loop": _NO_FLOW,
     "conv3d_transpose": "conv2d_transpose",
     "py_func": "an op in C++: docs/add-an-op.md", "row_conv": "conv2d", "spectral_norm": "nothing",
     "deform_conv2d": "conv2d", "multi_box_head": "nothing"})

@@ -1,7 +1,7 @@
 """Changing the shape, order and choice of elements."""
 import numpy
 
-from paddle import _dtype
+from paddle import _between, _dtype
 from paddle._graph import Variable, as_list, call, emit
 from paddle._native import native
 from paddle.tensor import creation
@@ -281,7 +281,9 @@ def roll(x, shifts, axis=None, name=None):
 
 def where(condition, x=None, y=None, name=None):
     if x is None or y is None:
-        raise native.UnsupportedError("where(condition) alone: the result's shape depends on values")
+        if x is not None or y is not None:
+            raise ValueError("where: give x and y, or neither")
+        return nonzero(condition, as_tuple=True)
     from paddle.tensor import math
     x, y = math.operands(x, y)
     if not x.shape == y.shape == condition.shape:
@@ -325,15 +327,32 @@ def one_hot(x, num_classes, name=None):
 
 
 def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
-    raise native.UnsupportedError("unique: the result's shape depends on values")
+    """The different elements (of an axis: slices), sorted; and on request the place of the first of each, which of them
+    every element is, and how often each is there. For inference: no gradient goes through it."""
+    if axis is not None and not -len(x.shape) <= axis < len(x.shape):
+        raise ValueError(f"unique: axis={axis} of '{x.name}' {list(x.shape)}")
+    flags = [True, return_index, return_inverse, return_counts]
+    shape = [-1] if axis is None else [-1 if i == axis % len(x.shape) else d for i, d in enumerate(x.shape)]
+
+    def find(value):
+        found = numpy.unique(value, True, True, True, axis=axis)
+        return [found[0]] + [part.reshape(-1) for part, wanted in zip(found[1:], flags[1:]) if wanted]
+    made = _between.value_step("unique", find, [x], [(x.dtype, shape)] + [(dtype, [-1])] * sum(map(bool, flags[1:])))
+    return made[0] if len(made) == 1 else tuple(made)
 
 
 def nonzero(x, as_tuple=False):
-    raise native.UnsupportedError("nonzero: the result's shape depends on values; nearest: where with three arguments")
+    """Places of the elements that are not 0: [count, rank], or a tuple of [count, 1] for each axis. For inference: no
+    gradient goes through it."""
+    made = _between.value_step("nonzero", lambda value: [numpy.argwhere(value)], [x], [("int64", [-1, len(x.shape)])])[0]
+    return tuple(slice(made, [1], [i], [i + 1]) for i in range(len(x.shape))) if as_tuple else made
 
 
 def masked_select(x, mask, name=None):
-    raise native.UnsupportedError("masked_select: the result's shape depends on values; nearest: masked_fill")
+    """The elements where the mask holds, [count]. For inference: no gradient goes through it; to train, multiply by the mask,
+    or use where."""
+    return _between.value_step("masked_select", lambda value, chosen: [value[numpy.broadcast_to(chosen, value.shape)]], [x, mask],
+                               [(x.dtype, [-1])])[0]
 
 
 def take_along_axis(arr, indices, axis, broadcast=True, name=None):

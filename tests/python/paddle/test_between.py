@@ -225,3 +225,28 @@ def test_sequence_expand_repeats_sequences():
     got, = run(program, feed, [out], return_numpy=False)
     assert np.array(got).ravel().tolist() == [0, 1, 2, 3, 4, 2, 3, 4]
     assert got.recursive_sequence_lengths() == [[2, 3, 3]]
+
+
+# ---- shapes that depend on values ----
+def test_functions_whose_shape_depends_on_values():
+    program = fluid.Program()
+    with fluid.program_guard(program):
+        x = paddle.static.data("x", [None, 3], "float32")
+        big = paddle.masked_select(x, x > 1.0)
+        total, places = paddle.sum(big), paddle.nonzero(x > 1.0)
+        rows, columns = paddle.where(x > 1.0)
+        different = paddle.unique(x, return_index=True, return_inverse=True, return_counts=True)
+        in_order = layers.unique_with_counts(paddle.reshape(x, [-1]))
+        old = layers.where(x > 1.0)
+    value = np.array([[3, 1, 2], [0, 3, 1]], "float32")
+    got = run(program, {"x": value}, [big, total, places, rows, columns, *different, *in_order, old])
+    assert got[0].tolist() == [3, 2, 3] and got[1] == 8
+    want = np.argwhere(value > 1)
+    assert got[2].tolist() == got[-1].tolist() == want.tolist() == np.hstack([got[3], got[4]]).tolist()
+    for mine, numpys in zip(got[5:9], np.unique(value, True, True, True)):
+        assert mine.tolist() == numpys.reshape(-1).tolist()
+    assert [v.tolist() for v in got[9:12]] == [[3, 1, 2, 0], [0, 1, 2, 3, 0, 1], [2, 2, 1, 1]]
+    nothing = run(program, {"x": value - 9}, [big, places, total])
+    assert nothing[0].shape == (0,) and nothing[1].shape == (0, 2) and nothing[2] == 0
+    with fluid.program_guard(program), pytest.raises(NotImplementedError, match="shape depends on values"):
+        fluid.optimizer.SGD(0.1).minimize(total)

@@ -72,5 +72,3 @@ def test_wrong_sides_are_refused(m):
         static.nn.cond(m > 0, lambda: x, lambda: m)
     with pytest.raises(ValueError, match="same number"):
         static.nn.cond(m > 0, lambda: (x, x), lambda: x)
-    with pytest.raises(NotImplementedError, match="no loops inside"):
-        static.nn.while_loop

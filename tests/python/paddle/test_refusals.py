@@ -10,9 +10,9 @@ import paddle.fluid as fluid
 
 
 @pytest.mark.parametrize("path, words", [
-    ("paddle.nn.Conv3DTranspose", "Conv2DTranspose"), ("paddle.static.nn.while_loop", "paddle.where"),
-    ("paddle.fluid.layers.While", "where"), ("paddle.fluid.dygraph.to_variable", "static"), ("paddle.jit", "enable_static"),
-    ("paddle.fluid.layers.beam_search", "loop over steps and beams"), ("paddle.fluid.contrib.model_stat", "plan"),
+    ("paddle.nn.Conv3DTranspose", "Conv2DTranspose"), ("paddle.static.nn.deform_conv2d", "conv2d"),
+    ("paddle.fluid.layers.IfElse", "where"), ("paddle.fluid.dygraph.to_variable", "static"), ("paddle.jit", "enable_static"),
+    ("paddle.fluid.layers.gather_tree", "loop over steps and beams"), ("paddle.fluid.contrib.model_stat", "plan"),
     ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.cholesky", "FleetX"),
     ("paddle.distributed.spawn", "fleetrun"),
     ("paddle.dataset.mq2007", "DataLoader"), ("paddle.nn.functional.ctc_loss", "cross_entropy")])
@@ -26,9 +26,9 @@ def test_refused_names_name_the_nearest_thing(path, words):
 
 
 @pytest.mark.parametrize("statement, words", [
-    ("from paddle.fluid.layers import While", "paddle.fluid.layers.While exists in PaddlePaddle but not in FleetX; nearest: "),
-    ("from paddle.fluid.layers.control_flow import While", "control_flow.While exists in PaddlePaddle"),
-    ("from paddle.static.nn import while_loop", "paddle.static.nn.while_loop exists in PaddlePaddle"),
+    ("from paddle.fluid.layers import IfElse", "paddle.fluid.layers.IfElse exists in PaddlePaddle but not in FleetX; nearest: "),
+    ("from paddle.fluid.layers.control_flow import IfElse", "control_flow.IfElse exists in PaddlePaddle"),
+    ("from paddle.static.nn import row_conv", "paddle.static.nn.row_conv exists in PaddlePaddle"),
     ("from paddle import jit", "paddle.jit exists in PaddlePaddle but not in FleetX; nearest: static programs"),
     ("from paddle.optimizer import LBFGS", "paddle.optimizer.LBFGS exists in PaddlePaddle"),
     ("import paddle.vision.transforms as T", "FleetX does not have it; nearest: functions on NumPy arrays"),
@@ -45,7 +45,7 @@ def test_a_misspelt_import_stays_one():
     with pytest.raises(ImportError, match="cannot import name 'fcc'"):
         exec("from paddle.fluid.layers import fcc")
     exec("from paddle.fluid.layers import fc, dynamic_lstm")
-    assert not hasattr(fluid.layers, "While")
+    assert not hasattr(fluid.layers, "IfElse")
 
 
 def test_names_of_the_original_are_known():

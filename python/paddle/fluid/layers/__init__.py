@@ -8,6 +8,7 @@ from paddle.fluid.layers.nn import *  # noqa: F401,F403
 from paddle.fluid.layers.sequence import *  # noqa: F401,F403
 from paddle.fluid.layers.tensor import *  # noqa: F401,F403
 from paddle.metric import accuracy, auc  # noqa: F401
+from paddle._graph import Variable  # noqa: F401
 from paddle.static import Print  # noqa: F401
 from paddle.fluid.layers.compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal  # noqa: F401
 from paddle.fluid.layers.composed import *  # noqa: F401,F403
@@ -47,7 +48,7 @@ _BEAMS = "dynamic_decode of a BeamSearchDecoder, or the loop over steps and beam
 _REFUSED = {"IfElse": _NO_FLOW}
 _REFUSED["lod_append"] = "lod_reset"
 _REFUSED.update({name: _BEAMS for name in ("BasicDecoder", "gather_tree")})
-_REFUSED.update({"warpctc": "cross_entropy", "unique": "nothing",
+_REFUSED.update({"warpctc": "cross_entropy",
                  "center_loss": "nothing",
                  "spectral_norm": "nothing", "continuous_value_model": "nothing",
                  "shuffle_batch": "paddle.reader.shuffle", "prior_box": "nothing",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle._graph import Variable as Variable
+from paddle.fluid.layers import beams as beams
 from paddle.fluid.layers import cells as cells
 from paddle.fluid.layers import collective as collective
 from paddle.fluid.layers import compare as compare
@@ -28,6 +29,15 @@ from paddle.fluid.layers import static_rnn as static_rnn
 from paddle.fluid.layers import tensor as tensor
 from paddle.fluid.layers import utils as utils
 from paddle.fluid.layers import volumes as volumes
+from paddle.fluid.layers.beams import While as While
+from paddle.fluid.layers.beams import array_length as array_length
+from paddle.fluid.layers.beams import array_read as array_read
+from paddle.fluid.layers.beams import array_write as array_write
+from paddle.fluid.layers.beams import beam_search as beam_search
+from paddle.fluid.layers.beams import beam_search_decode as beam_search_decode
+from paddle.fluid.layers.beams import create_array as create_array
+from paddle.fluid.layers.beams import tensor_array_to_tensor as tensor_array_to_tensor
+from paddle.fluid.layers.beams import while_loop as while_loop
 from paddle.fluid.layers.cells import GRUCell as GRUCell
 from paddle.fluid.layers.cells import LSTMCell as LSTMCell
 from paddle.fluid.layers.cells import RNNCell as RNNCell
@@ -51,6 +61,9 @@ from paddle.fluid.layers.composed import mean_iou as mean_iou
 from paddle.fluid.layers.composed import npair_loss as npair_loss
 from paddle.fluid.layers.composed import pad_constant_like as pad_constant_like
 from paddle.fluid.layers.composed import teacher_student_sigmoid_loss as teacher_student_sigmoid_loss
+from paddle.fluid.layers.composed import unique as unique
+from paddle.fluid.layers.composed import unique_with_counts as unique_with_counts
+from paddle.fluid.layers.composed import where as where
 from paddle.fluid.layers.control_flow import Switch as Switch
 from paddle.fluid.layers.control_flow import case as case
 from paddle.fluid.layers.control_flow import cond as cond
@@ -245,7 +258,6 @@ from paddle.tensor.manipulation import stack as stack
 from paddle.tensor.manipulation import transpose as transpose
 from paddle.tensor.manipulation import unbind as unbind
 from paddle.tensor.manipulation import unstack as unstack
-from paddle.tensor.manipulation import where as where
 from paddle.tensor.math import abs as abs
 from paddle.tensor.math import acos as acos
 from paddle.tensor.math import asin as asin

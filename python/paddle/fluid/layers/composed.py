@@ -1,7 +1,7 @@
 """Layers of 1.x that are made of others, with its arguments."""
 import numpy
 
-from paddle import _graph, _param
+from paddle import _between, _graph, _param
 from paddle import tensor as T
 from paddle._native import native
 from paddle.nn import functional as F
@@ -9,8 +9,8 @@ from paddle.static import nn as S
 from paddle.tensor import math as _math
 from paddle.utils import unique_name
 
-__all__ = ["bpr_loss", "npair_loss", "teacher_student_sigmoid_loss", "hsigmoid", "mean_iou", "lrn", "bilinear_tensor_product", "add_position_encoding",
-           "lstm_unit", "fsp_matrix", "crop", "pad_constant_like", "data_norm"]
+__all__ = ["bpr_loss", "npair_loss", "teacher_student_sigmoid_loss", "hsigmoid", "mean_iou", "lrn", "bilinear_tensor_product",
+           "add_position_encoding", "unique", "unique_with_counts", "where", "lstm_unit", "fsp_matrix", "crop", "pad_constant_like", "data_norm"]
 
 
 def _known(what, lengths):
@@ -168,3 +168,28 @@ def data_norm(input, act=None, epsilon=1e-05, param_attr=None, data_layout="NCHW
         for key, value in new.items():
             T.assign(T.add(T.scale(sums[key], summary_decay_rate), value), sums[key])
     return _math.activate(out, act)
+
+
+def _in_order(value):
+    """Different elements in the order in which they come, which of them every element is, and how often each is there."""
+    found, first, index, count = numpy.unique(value.reshape(-1), True, True, True)
+    order = numpy.argsort(first)
+    place = numpy.empty_like(order)
+    place[order] = numpy.arange(len(order))
+    return [found[order], place[index.reshape(-1)], count[order]]
+
+
+def unique_with_counts(x, dtype="int32"):
+    """(different elements in the order in which they come, which of them every element is, how often each is there). For
+    inference: no gradient goes through it."""
+    return tuple(_between.value_step("unique_with_counts", _in_order, [x], [(x.dtype, [-1]), (dtype, [-1]), (dtype, [-1])]))
+
+
+def unique(x, dtype="int32"):
+    """(different elements in the order in which they come, which of them every element is)."""
+    return unique_with_counts(x, dtype)[:2]
+
+
+def where(condition, x=None, y=None, name=None):
+    """Places where the condition holds, [count, rank]; with x and y, x where it holds and y elsewhere."""
+    return T.nonzero(condition) if x is None and y is None else T.where(condition, x, y, name)

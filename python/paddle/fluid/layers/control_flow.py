@@ -8,6 +8,7 @@ from paddle.fluid import layers as _layers
 from paddle.tensor import creation, logic, manipulation
 from paddle.fluid.layers.compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal  # noqa: F401
 from paddle.fluid.layers.nn import increment  # noqa: F401
+from paddle.fluid.layers.beams import While, array_length, array_read, array_write, create_array, while_loop  # noqa: F401
 from paddle.fluid.layers.static_rnn import DynamicRNN, StaticRNN  # noqa: F401
 
 

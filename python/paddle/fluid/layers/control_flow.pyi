@@ -7,6 +7,12 @@ import numpy
 
 from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
+from paddle.fluid.layers.beams import While as While
+from paddle.fluid.layers.beams import array_length as array_length
+from paddle.fluid.layers.beams import array_read as array_read
+from paddle.fluid.layers.beams import array_write as array_write
+from paddle.fluid.layers.beams import create_array as create_array
+from paddle.fluid.layers.beams import while_loop as while_loop
 from paddle.fluid.layers.compare import equal as equal
 from paddle.fluid.layers.compare import greater_equal as greater_equal
 from paddle.fluid.layers.compare import greater_than as greater_than

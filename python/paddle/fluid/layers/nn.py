@@ -137,7 +137,7 @@ def l2_normalize(x, axis, epsilon=1e-12, name=None):
 def cos_sim(X, Y):
     inner = T.sum(T.multiply(X, Y), -1, keepdim=True)
     lengths = T.multiply(T.sum(T.square(X), -1, keepdim=True), T.sum(T.square(Y), -1, keepdim=True))
-    return T.divide(inner, T.sqrt(lengths))
+    return T.divide(inner, T.sqrt(lengths), name=unique_name.generate("cos_sim"))
 
 
 # ---- losses ----
@@ -276,7 +276,7 @@ erf, acos, asin, atan = T.erf, T.acos, T.asin, T.atan
 # ---- shapes ----
 scatter_nd, pixel_shuffle = T.scatter_nd, F.pixel_shuffle
 transpose, stack, unstack, slice = T.transpose, T.stack, T.unstack, T.slice
-where, shape, rank = T.where, T.shape, T.rank
+shape, rank = T.shape, T.rank
 unbind, multiplex, shard_index = T.unbind, T.multiplex, T.shard_index
 
 
@@ -467,3 +467,9 @@ def py_func(func, x, out, backward_func=None, skip_vars_in_backward_input=None):
 
 __all__ = [n for n, value in list(globals().items()) if not n.startswith("_") and callable(value) and
            n not in ("as_list", "call")]
+
+
+def __getattr__(name):
+    """In 1.x this module had nearly all of the layers."""
+    from paddle.fluid import layers
+    return getattr(layers, name)

@@ -42,7 +42,6 @@ from paddle.tensor.manipulation import stack as stack
 from paddle.tensor.manipulation import transpose as transpose
 from paddle.tensor.manipulation import unbind as unbind
 from paddle.tensor.manipulation import unstack as unstack
-from paddle.tensor.manipulation import where as where
 from paddle.tensor.math import acos as acos
 from paddle.tensor.math import asin as asin
 from paddle.tensor.math import atan as atan

@@ -1,7 +1,7 @@
 """New variables, copies and choices, with the arguments of 1.x."""
 from paddle import _dtype
 from paddle import tensor as T
-from paddle._graph import as_list, call
+from paddle._graph import Variable, as_list, call  # noqa: F401
 from paddle._native import native
 from paddle.tensor.creation import create_global_var, create_parameter  # noqa: F401
 

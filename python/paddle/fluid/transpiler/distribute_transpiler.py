@@ -61,3 +61,10 @@ class DistributeTranspilerConfig:
                 "dc_asgd": bool(self.enable_dc_asgd), "slice_var_up": bool(self.slice_var_up),
                 "min_block_size": int(self.min_block_size),
                 "split_method": method if isinstance(method, str) else method.__name__}
+
+
+def __getattr__(name):
+    if name == "DistributeTranspiler":
+        from paddle.fluid.transpiler.transpiler import DistributeTranspiler
+        return DistributeTranspiler
+    raise AttributeError(f"module {__name__!r} has no {name!r}")

@@ -6,9 +6,10 @@ from paddle.fluid.contrib.layers.nn import (batch_fc, fused_elemwise_activation,
                                             shuffle_batch)
 from paddle.fluid.contrib.layers.rnn_impl import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm  # noqa: F401
 from paddle.static.nn import sparse_embedding  # noqa: F401
+from paddle.tensor.manipulation import index_sample  # noqa: F401
 
 __getattr__ = _refuse.getter(__name__, {
-    "tdm_child": "nothing", "tdm_sampler": "nothing", "rank_attention": "nothing",
+    "tdm_child": "gather of the rows of the tree", "tdm_sampler": "negatives of each layer of the tree from the reader", "rank_attention": "nothing",
     "multiclass_nms2": "nothing", "search_pyramid_hash": "nothing", "var_conv_2d": "nothing", "tree_conv": "nothing",
     "match_matrix_tensor": "matmul", "sequence_topk_avg_pooling": "sequence_pool", "bilateral_slice": "nothing",
     "correlation": "nothing", "fused_embedding_seq_pool": "embedding and sequence_pool"})

@@ -19,3 +19,4 @@ from paddle.fluid.contrib.layers.rnn_impl import BasicLSTMUnit as BasicLSTMUnit
 from paddle.fluid.contrib.layers.rnn_impl import basic_gru as basic_gru
 from paddle.fluid.contrib.layers.rnn_impl import basic_lstm as basic_lstm
 from paddle.static.nn import sparse_embedding as sparse_embedding
+from paddle.tensor.manipulation import index_sample as index_sample
