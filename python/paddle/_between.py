@@ -82,7 +82,7 @@ class Steps:
                                               f"{len(now)} after a step of it")
             if len(now) != len(levels):
                 v.lengths = None
-            loop.carried += [(name, v.name)] + [(a, b.name) for a, b in zip(levels, now) if a != b.name]
+            loop.carried += [(name, v.name)] + [pair for pair in zip(levels, now) if pair[0] != pair[1]]
         self._open[-1].append(loop)
 
     def run(self, values, fetch, execute):

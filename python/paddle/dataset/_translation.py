@@ -26,5 +26,6 @@ def made_up(part, count):
         yield source, [f"t{w[1:]}" for pair in zip(source[1::2], source[::2]) for w in pair]
 
 
-def made_up_words(letter):
-    return [f"{letter}{i}" for i in range(_WORDS)]
+def made_up_words(letter, size):
+    """Those that made_up uses, and as many as a dictionary of this size has: a network may give any of them."""
+    return [f"{letter}{i}" for i in range(max(_WORDS, size))]

@@ -27,7 +27,7 @@ def _dictionaries(dict_size):
     path = common.find("wmt14", _ARCHIVE)
     if path is None:
         _announce()
-        return tuple(_translation.ids_of(_translation.made_up_words(letter), dict_size) for letter in "st")
+        return tuple(_translation.ids_of(_translation.made_up_words(letter, dict_size), dict_size) for letter in "st")
     return tuple({word: i for i, word in zip(range(dict_size), _lines(path, name))} for name in ("src.dict", "trg.dict"))
 
 

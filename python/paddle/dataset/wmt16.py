@@ -42,7 +42,10 @@ def _words(side):
 
 def get_dict(lang, dict_size, reverse=False):
     """{word: id} of the marks and the most frequent words; {id: word} where reverse is set."""
-    ids = _translation.ids_of(_words(_check(lang)), dict_size)
+    words = _words(_check(lang))
+    if common.find("wmt16", _ARCHIVE) is None:
+        words = dict.fromkeys([*words, *_translation.made_up_words("st"[_check(lang)], dict_size)])
+    ids = _translation.ids_of(words, dict_size)
     return {i: w for w, i in ids.items()} if reverse else ids
 
 

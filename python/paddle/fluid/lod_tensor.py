@@ -21,8 +21,8 @@ def create_lod_tensor(data, recursive_seq_lens, place=None):
     """From an array or a LoDTensor of rows, or from a list of sequences (ids, or rows of them)."""
     if isinstance(data, LoDTensor):
         data = data.numpy()
-    elif isinstance(data, list):
-        data = _rows(data, recursive_seq_lens[-1])
+    elif isinstance(data, (list, map)):
+        data = _rows(list(data), recursive_seq_lens[-1])
     elif not isinstance(data, numpy.ndarray):
         raise TypeError(f"create_lod_tensor takes an array, a LoDTensor or a list of sequences, not {type(data).__name__}")
     tensor = LoDTensor(data)

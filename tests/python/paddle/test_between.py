@@ -250,3 +250,23 @@ def test_functions_whose_shape_depends_on_values():
     assert nothing[0].shape == (0,) and nothing[1].shape == (0, 2) and nothing[2] == 0
     with fluid.program_guard(program), pytest.raises(NotImplementedError, match="shape depends on values"):
         fluid.optimizer.SGD(0.1).minimize(total)
+
+
+def test_sequences_are_carried_with_their_lengths():
+    program = fluid.Program()
+    with fluid.program_guard(program):
+        x = layers.data("x", [1], dtype="float32", lod_level=1)
+        n = fluid.data("n", [1], "int64")
+        rows, i = layers.scale(x, 1.0), layers.zeros([1], "int64")
+        more = layers.less_than(i, n)
+        with layers.While(more).block():
+            layers.assign(layers.sequence_expand(rows, rows), rows)  # sequence i as often as it has rows
+            layers.increment(i)
+            layers.less_than(i, n, cond=more)
+        sums = layers.sequence_pool(rows, "sum")
+    feed = {"x": fluid.create_lod_tensor(np.array([[1], [2], [3]], "float32"), [[1, 2]], fluid.CPUPlace())}
+    for times in (0, 1, 2):
+        got = run(program, {**feed, "n": np.array([times])}, [rows, sums], return_numpy=False)
+        lengths = {0: [1, 2], 1: [1, 2, 2], 2: [1, 2, 2, 2, 2]}[times]
+        assert got[0].recursive_sequence_lengths() == [lengths]
+        assert np.array(got[1]).ravel().tolist() == [1] + [5] * (len(lengths) - 1)
