@@ -45,13 +45,20 @@ WordCounts count_words(const std::vector<std::string>& files, const CountOptions
   const Characters characters(options.characters);
   std::unordered_map<std::string, int64_t> counts;
   const auto count = [&](std::string_view word) { ++counts[std::string(word)]; };
+  std::string spaced;
+  const auto without_tabs = [&](std::string_view line) {
+    spaced = line;
+    std::ranges::replace(spaced, '\t', ' ');
+    return std::string_view(spaced);
+  };
   for (const std::string& file : files) {
     TextLines lines(file, options.policy);
     while (lines.next()) {
       if (options.rule == WordRule::kBert)
         for_each_word(lines.line(), characters, count);
       else
-        for_each_between_spaces(lines.line(), count);
+        for_each_between_spaces(
+            options.rule == WordRule::kTabs ? without_tabs(lines.line()) : lines.line(), count);
     }
     lines.warn();
   }
@@ -97,7 +104,10 @@ BpeCodes learn_bpe(const WordCounts& words, int64_t merges, int64_t min_count) {
     CountedWord& w = counted.emplace_back(CountedWord{characters_of(word), count});
     w.symbols.back() += kWordEnd;
   }
-  return {.merges = learn_merges(counted, {.merges = merges, .min_count = min_count})};
+  BpeCodes codes{.merges = learn_merges(counted, {.merges = merges, .min_count = min_count})};
+  check_arg(!codes.merges.empty(), "no two characters are met ", min_count,
+            " times beside each other in a word: there is nothing to merge; give more text");
+  return codes;
 }
 
 std::string bpe_vocabulary_text(const WordCounts& words, const BpeCodes& codes) {

@@ -17,6 +17,7 @@ using WordCounts = std::map<std::string, int64_t>;
 enum class WordRule {
   kBert,    // words.h
   kSpaces,  // what is between spaces, as it is
+  kTabs,    // what is between spaces and tabs: of pairs of lines
 };
 
 struct CountOptions {

@@ -1,6 +1,7 @@
 #include "fleetx/data/text_corpus.h"
 
 #include "fleetx/base/error.h"
+#include "fleetx/base/log.h"
 #include "fleetx/base/names.h"
 #include "fleetx/data/json_text.h"
 
@@ -15,6 +16,9 @@ TextCorpus::TextCorpus(const Tokenizer& tokenizer, const CorpusOptions& options)
   check_arg(!options.files.empty(), "a corpus needs at least one file");
   name_ = join(options.files, ", ");
   for (const std::string& file : options.files) read(file, tokenizer, options);
+  if (long_sentences_ > 0 && options.long_sentences == BadText::kSkip)
+    log::warning("text", long_sentences_, " sentences of more than ", options.max_tokens,
+                 " tokens left out; the first: ", first_long_);
   check_file(!tokens_.empty(), name_, ": no sentences");
   tokens_.shrink_to_fit();
 }
@@ -56,7 +60,7 @@ void TextCorpus::add_sentence(std::string_view text, const Tokenizer& tokenizer,
     check_file(options.long_sentences != BadText::kStop, file, ":", lines.number(),
                ": a sentence of ", count, " tokens; at most ", options.max_tokens,
                " (long_sentences=skip leaves such out, long_sentences=replace cuts them)");
-    ++long_sentences_;
+    if (long_sentences_++ == 0) first_long_ = str(file, ":", lines.number());
     const bool cut = options.long_sentences == BadText::kReplace;
     tokens_.resize(before + static_cast<size_t>(cut ? options.max_tokens : 0));
   }

@@ -65,6 +65,7 @@ class TextCorpus {
   std::vector<int64_t> sentence_ends_;  // in tokens_
   std::vector<int64_t> document_ends_;  // in sentence_ends_
   int64_t bad_lines_ = 0, long_sentences_ = 0;
+  std::string first_long_;  // file:line
 };
 
 }  // namespace fleetx::data

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "fleetx/base/error.h"
+#include "fleetx/base/log.h"
 #include "fleetx/data/bpe.h"
 
 namespace fleetx::data {
@@ -38,7 +39,7 @@ struct TranslationPairs::Reader {
       check_file(options.long_lines != BadText::kStop, file, ":", lines.number(), ": a pair of ",
                  pair.length[0], " and ", pair.length[1], " tokens; at most ", most,
                  " (long_lines=skip leaves such out, long_lines=replace cuts them)");
-      ++to.long_lines_;
+      if (to.long_lines_++ == 0) to.first_long_ = str(file, ":", lines.number());
       if (options.long_lines == BadText::kSkip) {
         to.tokens_.resize(before);
         return;
@@ -57,6 +58,9 @@ TranslationPairs::TranslationPairs(const Tokenizer& source, const Tokenizer& tar
     read_one_file(reader, options);
   else
     read_two_files(reader, options);
+  if (long_lines_ > 0 && options.long_lines == BadText::kSkip)
+    log::warning("text", long_lines_, " pairs of more than ", options.max_length - 1,
+                 " tokens left out; the first: ", first_long_);
   check_file(!pairs_.empty(), options.source, ": no pairs of lines");
 }
 

@@ -61,6 +61,7 @@ class TranslationPairs {
   std::vector<int32_t> tokens_;
   std::vector<Pair> pairs_;
   int64_t bad_lines_ = 0, long_lines_ = 0;
+  std::string first_long_;  // file:line
 };
 
 class TranslationBatches final : public TextBatches {

@@ -60,8 +60,8 @@ struct Translator::Step {
   Names past, memory, present;
   Names fetch;  // probabilities, words, then present
 
-  Step(const TransformerOptions& o, int beams)
-      : choices(static_cast<int>(std::min<int64_t>(2 * beams, o.target_vocabulary))) {
+  Step(const TransformerOptions& o, int beams, int64_t target_words)
+      : choices(static_cast<int>(std::min<int64_t>(2 * beams, target_words))) {
     ir::Builder b(main, startup);
     models::TransformerPast in{.words = b.data("words", i64, {-1, beams}),
                                .place = b.data("place", i64, {1, 1}),
@@ -70,7 +70,11 @@ struct Translator::Step {
                                .memory = data_by_layer(b, "memory", o.layers, o.hidden, memory),
                                .memory_mask = b.data("memory_mask", f32, {-1, 1, 1, -1})};
     const models::TransformerStep step = models::transformer_step(in, o);
-    const nn::Ranked best = nn::top_k(nn::softmax(step.logits), choices);
+    const Var known =
+        target_words == o.target_vocabulary
+            ? step.logits
+            : nn::slice(step.logits, {.axes = {2}, .starts = {0}, .ends = {target_words}});
+    const nn::Ranked best = nn::top_k(nn::softmax(known), choices);
     add_names(step.present, present);
     fetch = {best.values.name(), best.indices.name()};
     fetch.insert(fetch.end(), present.begin(), present.end());
@@ -143,6 +147,9 @@ struct Translator::Batch {
 Translator::Translator(TransformerOptions model, runtime::Scope& scope, Marks marks)
     : model_(std::move(model)), scope_(scope), marks_(marks) {
   model_.dropout = 0;
+  if (marks_.target_words == 0) marks_.target_words = model_.target_vocabulary;
+  check_arg(marks_.target_words <= model_.target_vocabulary, "a vocabulary of ",
+            marks_.target_words, " words; the model has ", model_.target_vocabulary);
   encoder_ = std::make_unique<Encoder>(model_);
 }
 
@@ -150,7 +157,7 @@ Translator::~Translator() = default;
 
 Translator::Step& Translator::step_for(int beams) {
   std::unique_ptr<Step>& step = steps_[beams];
-  if (!step) step = std::make_unique<Step>(model_, beams);
+  if (!step) step = std::make_unique<Step>(model_, beams, marks_.target_words);
   return *step;
 }
 

@@ -35,6 +35,8 @@ class Translator {
  public:
   struct Marks {
     int32_t source_end, target_begin, target_end;
+    // Words that there are, where the model has room for more; 0: as many as it has.
+    int64_t target_words = 0;
   };
 
   // The parameters are read from `scope`, which must outlive this, at every call.

@@ -136,13 +136,14 @@ void bind_translation(py::module_& m) {
         py::arg("file"), py::arg("line"));
   py::class_<train::Translator>(m, "Translator")
       .def(py::init([](const py::dict& options, runtime::Scope& scope, int32_t source_end,
-                       int32_t target_begin, int32_t target_end) {
+                       int32_t target_begin, int32_t target_end, int64_t target_words) {
              return std::make_unique<train::Translator>(
                  transformer_options(options), scope,
-                 train::Translator::Marks{source_end, target_begin, target_end});
+                 train::Translator::Marks{source_end, target_begin, target_end, target_words});
            }),
            py::arg("options"), py::arg("scope"), py::kw_only(), py::arg("source_end"),
-           py::arg("target_begin"), py::arg("target_end"), py::keep_alive<1, 3>())
+           py::arg("target_begin"), py::arg("target_end"), py::arg("target_words"),
+           py::keep_alive<1, 3>())
       .def(
           "translate",
           [](train::Translator& t, const std::vector<std::vector<int32_t>>& sentences, int beams,

@@ -103,18 +103,18 @@ void bind_learning(py::module_& m) {
   m.def(
       "learn_bpe",
       [](const std::vector<std::string>& files, const std::string& codes, const std::string& vocab,
-         int64_t merges, int64_t min_count, const std::string& bad_lines) {
+         int64_t merges, int64_t min_count, const std::string& bad_lines, bool tabs) {
         const GilReleased release;
         const auto words = data::count_words(
-            files,
-            {.rule = data::WordRule::kSpaces, .policy = data::bad_text_of(bad_lines, "bad_lines")});
+            files, {.rule = tabs ? data::WordRule::kTabs : data::WordRule::kSpaces,
+                    .policy = data::bad_text_of(bad_lines, "bad_lines")});
         const data::BpeCodes learned = data::learn_bpe(words, merges, min_count);
         write_file(codes, learned.text());
         write_file(vocab, data::bpe_vocabulary_text(words, learned));
         return learned.merges.size();
       },
       py::kw_only(), py::arg("files"), py::arg("codes"), py::arg("vocab"), py::arg("merges"),
-      py::arg("min_count"), py::arg("bad_lines"));
+      py::arg("min_count"), py::arg("bad_lines"), py::arg("tabs"));
 }
 
 void bind_corpora(py::module_& m) {

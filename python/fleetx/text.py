@@ -91,7 +91,8 @@ def bleu(translations: Sequence[str], references: Sequence[str], unit: str = "wo
 
 
 def learn_bpe(files: Union[Path, Sequence[Path]], codes: Path, vocab: Path, merges: int = 32000, min_count: int = 2,
-              bad_lines: str = "stop") -> int:
-    """Writes the files of `subword-nmt learn-bpe` and `get-vocab` for these texts; returns the number of merges."""
+              bad_lines: str = "stop", tabs: bool = False) -> int:
+    """Writes the files of `subword-nmt learn-bpe` and `get-vocab` for these texts; returns the number of merges. `tabs`: a tab is a
+    space, as in files of pairs."""
     return native.learn_bpe(files=_list(files), codes=os.fspath(codes), vocab=os.fspath(vocab), merges=merges,
-                            min_count=min_count, bad_lines=bad_lines)
+                            min_count=min_count, bad_lines=bad_lines, tabs=tabs)

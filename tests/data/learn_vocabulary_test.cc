@@ -21,6 +21,15 @@ TEST(CountWords, CountsByEitherRule) {
             (WordCounts{{"Go,", 1}, {"go", 1}, {"go!", 1}}));
 }
 
+TEST(CountWords, ATabIsASpaceInPairs) {
+  const TempDir folder;
+  const std::string file = folder.write("t", "a cat\teine Katze\n");
+  EXPECT_EQ(count_words({file}, {.rule = WordRule::kTabs}),
+            (WordCounts{{"Katze", 1}, {"a", 1}, {"cat", 1}, {"eine", 1}}));
+  EXPECT_EQ(count_words({file}, {.rule = WordRule::kSpaces}),
+            (WordCounts{{"Katze", 1}, {"a", 1}, {"cat\teine", 1}}));
+}
+
 TEST(CountWords, NamesWhatIsWrong) {
   const TempDir folder;
   const std::string bad = folder.write("bad", "fine\nno \xff\n"),
@@ -53,6 +62,9 @@ TEST(LearnBpe, GivesCodesAndTheirVocabulary) {
   EXPECT_EQ(bpe_vocabulary_text({{"low", 5}, {"lower", 2}, {"west", 6}}, codes),
             "lo@@ 7\nwest 6\nw 5\ne@@ 2\nr 2\nw@@ 2\n");
   expect_error(Kind::kInvalidArgument, {"merges is 0"}, [&] { learn_bpe(words, 0); });
+  expect_error(Kind::kInvalidArgument, {"met 2 times", "nothing to merge"}, [] {
+    learn_bpe({{"a", 9}, {"ab", 1}}, 4);
+  });
 }
 
 }  // namespace

@@ -161,6 +161,21 @@ TEST(Translator, LearnsToTranslateAndBeamsAreNotWorse) {
             translator.translate(sentences, {.beams = 3})[7].words);
 }
 
+TEST(Translator, GivesNoWordBeyondTheVocabulary) {
+  Job job;
+  job.exe.run(job.startup, job.scope);  // has learned nothing: any word is as good
+  Translator::Marks marks = kMarks;
+  marks.target_words = 4;
+  Translator translator(job.options, job.scope, marks);
+  for (const int beams : {1, 4})
+    for (const Translation& t :
+         translator.translate({sentence(1), sentence(2), sentence(3)}, {.beams = beams}))
+      for (const int32_t word : t.words) EXPECT_LT(word, 4);
+  marks.target_words = kWords + 1;
+  expect_error(Error::Kind::kInvalidArgument, {"a vocabulary of 13 words; the model has 12"},
+               [&] { Translator(job.options, job.scope, marks); });
+}
+
 TEST(Translator, RefusesWhatCannotBeTranslated) {
   Job job;
   job.exe.run(job.startup, job.scope);

@@ -97,9 +97,10 @@ class BertClassifier(Parameters):
                                   bad_lines=bad_lines, pool=self._pool)
 
     def load_pretrained(self, path: Path) -> None:
-        """Reads the parameters of the encoder from a file that Bert.save_params wrote; the layer for labels stays as it is.
-        Run startup_prog before."""
-        self._load_state(path, [name for name in self.parameter_list() if not name.startswith("label_output")])
+        """Reads the parameters of the encoder from a file that Bert.save_params wrote, whose heads are left out; the layer for
+        labels stays as it is. Run startup_prog before."""
+        self._load_state(path, [name for name in self.parameter_list() if not name.startswith("label_output")],
+                         left_out=lambda name: not name.startswith("encoder_"))
 
     _family = "text"
 

@@ -46,14 +46,15 @@ class Parameters(Recommended):
             scope.var(name).get_tensor().set(value)
 
     def load_params(self, path: Union[str, os.PathLike]) -> None:
-        """Reads what save_params wrote. Run startup_prog before; what the file lacks is an error."""
+        """Reads what save_params wrote. Run startup_prog before; what the file or the model lacks is an error."""
         self._load_state(path, self._state())
 
-    def _load_state(self, path, names):
+    def _load_state(self, path, names, left_out=lambda name: False):
+        """left_out -- which of the file's tensors this model need not have"""
         path = os.fspath(path)
         tensors, about = native.load_tensors(path)
-        missing = [name for name in names if name not in tensors]
-        if missing:
-            raise native.InvalidArgumentError(f"{path}: has no '{missing[0]}'; it is of a {about.get('model', 'model')} of another size "
-                                              "or kind")
+        unlike = [f"has no '{name}'" for name in names if name not in tensors]
+        unlike += [f"has '{name}', which this model has not" for name in tensors if name not in names and not left_out(name)]
+        if unlike:
+            raise native.InvalidArgumentError(f"{path}: {unlike[0]}; it is of a {about.get('model', 'model')} of another size or kind")
         self._set_state({name: tensors[name] for name in names}, path)

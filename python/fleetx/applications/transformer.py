@@ -107,6 +107,7 @@ class Transformer(Parameters):
                 raise native.InvalidArgumentError(
                     f"the vocabulary has {len(side)} tokens, but the model {size}; give it {name}={len(side)}")
         self.tokenizer, self.target_tokenizer = tokenizer, into
+        self._translators.clear()  # they know the marks of the tokenizers
         train = phase == "train"
         # Sorted in either phase, so that little is padded; validation has the same order every time.
         return TranslationLoader(source, target, tokenizer, into, tokens=tokens, batch_size=batch_size,
@@ -132,20 +133,9 @@ class Transformer(Parameters):
         if not os.path.exists(vocab):
             source, target = _pair_of(folder, "train")
             partial = f".{os.getpid()}"  # all workers may come here; all learn the same
-            files = [source, target]
-            if target is None:  # pieces are of words, and a tab is no space
-                files = [vocab + partial + ".lines"]
-                with open(source, "rb") as pairs, open(files[0], "wb") as lines:
-                    lines.write(pairs.read().replace(b"\t", b" "))
-            try:
-                # Every merge makes one token at most; the characters themselves need room, too.
-                learn_bpe(files, codes + partial, vocab + partial,
-                          merges=self.vocab_size * 3 // 4 if merges is None else merges, bad_lines=bad_lines)
-            except native.CorruptFileError as error:  # the lines are those of the user's file
-                raise native.CorruptFileError(str(error).replace(files[0], source)) from None
-            finally:
-                if target is None:
-                    os.remove(files[0])
+            # Every merge makes one token at most; the characters themselves need room, too.
+            learn_bpe([source] if target is None else [source, target], codes + partial, vocab + partial,
+                      merges=self.vocab_size * 3 // 4 if merges is None else merges, bad_lines=bad_lines, tabs=target is None)
             os.replace(codes + partial, codes)
             os.replace(vocab + partial, vocab)
         return BPETokenizer(codes, vocab)
@@ -158,6 +148,9 @@ class Transformer(Parameters):
         if self.tokenizer is None or self.target_tokenizer is None:
             raise native.InvalidArgumentError("translate: make a loader first, it brings the tokenizers")
         alone = isinstance(texts, str)
+        for text in [texts] if alone else texts:
+            if not isinstance(text, str):
+                raise native.InvalidArgumentError(f"translate: expected a str or a list of them, got {text!r} of a {type(texts).__name__}")
         found = self._translator().translate([self.tokenizer.encode(text) for text in ([texts] if alone else texts)],
                                              beams=beams, length_penalty=length_penalty,
                                              max_length=max_length or self.max_length, batch=batch_size)
@@ -165,9 +158,10 @@ class Transformer(Parameters):
         return lines[0] if alone else lines
 
     def bleu(self, local_path: Path, part: str = "val", beams: int = 4, unit: str = "word",
-             most: Optional[int] = None) -> float:
-        """BLEU of translations of a folder's pairs (the first `most`); see fleetx.text.bleu for `unit`."""
-        pairs = read_pairs(*_pair_of(os.fspath(local_path), part))[:most]
+             most: Optional[int] = None, bad_lines: str = "stop") -> float:
+        """BLEU of translations of a folder's pairs (the first `most`); see fleetx.text.bleu for `unit`. `bad_lines` is that of the
+        loaders; "replace" leaves out, too."""
+        pairs = read_pairs(*_pair_of(os.fspath(local_path), part), bad_lines)[:most]
         return bleu(self.translate([source for source, _ in pairs], beams=beams), [target for _, target in pairs], unit)
 
     def _translator(self):
@@ -177,7 +171,8 @@ class Transformer(Parameters):
             end = self.tokenizer.token_to_id("<e>")
             into = [self.target_tokenizer.token_to_id(mark) for mark in ("<s>", "<e>")]
             self._translators[id(scope)] = (native.Translator(self._options, scope.native, source_end=end,
-                                                              target_begin=into[0], target_end=into[1]), scope)
+                                                              target_begin=into[0], target_end=into[1],
+                                                              target_words=len(self.target_tokenizer)), scope)
         return self._translators[id(scope)][0]
 
     _family = "text"
@@ -209,11 +204,22 @@ def _pair_of(folder, part):
     return one, None
 
 
-def read_pairs(source: Path, target: Optional[Path] = None) -> List[Sequence[str]]:
-    """[(source, target)] of the files."""
-    with open(source, encoding="utf-8") as lines:
-        first = lines.read().splitlines()
-    if target is None:
-        return [tuple(line.split("\t", 1)) for line in first if "\t" in line]
-    with open(target, encoding="utf-8") as lines:
-        return list(zip(first, lines.read().splitlines()))
+def read_pairs(source: Path, target: Optional[Path] = None, bad_lines: str = "stop") -> List[Sequence[str]]:
+    """[(source, target)] of the files. A pair that is not UTF-8 or lacks a side is an error, or left out ("skip", "replace")."""
+    with open(source, "rb") as file:
+        lines = [line.rstrip(b"\r\n") for line in file]
+    if target is not None:
+        with open(target, "rb") as file:
+            lines = [b"\t".join(pair) for pair in zip(lines, (line.rstrip(b"\r\n") for line in file))]
+    pairs = []
+    for number, line in enumerate(lines, 1):
+        try:
+            sides = line.decode("utf-8").split("\t")
+        except UnicodeDecodeError:
+            sides = []
+        if len(sides) == 2 and all(map(str.strip, sides)):
+            pairs.append(tuple(sides))
+        elif bad_lines == "stop":
+            raise native.CorruptFileError(f"{os.fspath(source)}:{number}: expected source, a tab, and target, as UTF-8 "
+                                          "(bad_lines=skip goes on)")
+    return pairs

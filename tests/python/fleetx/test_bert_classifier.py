@@ -72,6 +72,14 @@ def test_what_pre_training_learned_is_taken_over(folder, tmp_path):
         exe.run(other.startup_prog)
         with pytest.raises(native.InvalidArgumentError, match="bert.safetensors: has no 'encoder_2_"):
             other.load_pretrained(tmp_path / "bert.safetensors")
+        smaller = X.applications.BertClassifier(["a", "b"], **{**SIZES, "layers": 1})
+        exe.run(smaller.startup_prog)
+        with pytest.raises(native.InvalidArgumentError, match="bert.safetensors: has 'encoder_1_.*', which this model has not"):
+            smaller.load_pretrained(tmp_path / "bert.safetensors")
+        smaller = X.applications.Bert(**{**SIZES, "layers": 1})
+        exe.run(smaller.startup_prog)
+        with pytest.raises(native.InvalidArgumentError, match="bert.safetensors: has 'encoder_1_.*', which this model has not"):
+            smaller.load_params(tmp_path / "bert.safetensors")
 
 
 def test_bad_input_is_named(folder):

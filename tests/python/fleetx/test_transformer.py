@@ -103,6 +103,35 @@ def test_bad_input_is_named(folder):
         tiny().get_val_dataloader(folder)
 
 
+def test_bad_pairs_are_named_or_left_out(folder, capfd):
+    model = tiny()
+    pairs = (folder / "train.tsv").read_bytes() + b"ab\xff\t12\n" + b"a" * 300 + b"\t1\n"
+    (folder / "train.tsv").write_bytes(pairs)
+    with pytest.raises(native.CorruptFileError, match="train.tsv:4001: byte 3 is not UTF-8"):
+        model.get_train_dataloader(folder, merges=1)
+    assert model.get_train_dataloader(folder, merges=1, bad_lines="skip").samples == 4000
+    said = capfd.readouterr()
+    said = said.out + said.err
+    assert "1 lines left out; the first: " in said and "train.tsv:4001: byte 3 is not UTF-8" in said
+    assert "1 pairs of more than 255 tokens left out; the first: " in said and "train.tsv:4002" in said
+    static.Executor().run(model.startup_prog)
+    (folder / "val.tsv").write_bytes(b"abc\t123\nabc\n")
+    with pytest.raises(native.CorruptFileError, match="val.tsv:2: expected source, a tab, and target"):
+        model.bleu(folder)
+    model.bleu(folder, bad_lines="skip")
+    with pytest.raises(native.InvalidArgumentError, match="expected a str or a list of them"):
+        model.translate(b"abc")
+
+
+def test_a_vocabulary_may_be_smaller_than_the_model(folder):
+    model = tiny(vocab_size=500)
+    model.get_train_dataloader(folder, merges=1)
+    static.Executor().run(model.startup_prog)  # has learned nothing: any word is as good
+    assert len(model.tokenizer) < 40
+    for beams in (1, 4):
+        assert len(model.translate(["abc", "fed"], beams=beams)) == 2
+
+
 def test_names_of_this_machine(tmp_path, capsys):
     try:
         folder = X.dataset.local_names("uk", str(tmp_path / "names"))
