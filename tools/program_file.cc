@@ -11,9 +11,15 @@
 
 namespace fleetx::tools {
 
+namespace fs = std::filesystem;
+
+std::string model_file(const std::string& given) {
+  const std::string file = given + ".pdmodel";
+  return !fs::exists(given) && fs::exists(file) ? file : given;
+}
+
 ir::Program load_program(const std::string& given) {
-  namespace fs = std::filesystem;
-  std::string path = given;
+  std::string path = model_file(given);
   for (const char* name : {"model.pb", "main.pb"})
     if (fs::is_directory(given) && fs::exists(fs::path(given) / name))
       path = fs::path(given) / name;

@@ -7,6 +7,9 @@
 
 namespace fleetx::tools {
 
+// Of a prefix of NAME.pdmodel, as static.save_inference_model takes: that file. Of others: `given`.
+std::string model_file(const std::string& given);
+
 // Text or protobuf: what it is shows in the bytes, not in the name. Of a folder: the program of the
 // saved model, or the main one of the checkpoint.
 ir::Program load_program(const std::string& path);

@@ -109,7 +109,8 @@ void show_folder(const std::string& path) {
   show_sealed(latest);
 }
 
-void show(const std::string& path) {
+void show(const std::string& given) {
+  const std::string path = model_file(given);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   check_arg(fs::exists(status), "there is no file '", path, "'");
@@ -123,9 +124,10 @@ void add_show(CLI::App& app) {
       app.add_subcommand("show", "A program, saved model or checkpoint as readable text");
   auto file = std::make_shared<std::string>();
   command
-      ->add_option("FILE", *file,
-                   "program (text or protobuf), .safetensors file, folder of a saved model or "
-                   "checkpoint, or folder of checkpoints (the newest is shown)")
+      ->add_option(
+          "FILE", *file,
+          "program (text or protobuf), NAME of a NAME.pdmodel, .safetensors file, "
+          "folder of a saved model or checkpoint, or folder of checkpoints (the newest is shown)")
       ->required();
   command->footer(
       "A program is printed in the text form, which can be edited and used in place of the file.\n"

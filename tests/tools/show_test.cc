@@ -24,6 +24,14 @@ TEST(Show, TextAndProtobufFormGiveTheSameText) {
   EXPECT_EQ(ir::parse_text(a.out), ir::parse_text(kProgram));
 }
 
+TEST(Show, ThePrefixOfAnInferenceModel) {
+  const TempDir folder;
+  folder.write("saved.pdmodel", ir::to_proto(ir::parse_text(kProgram)));
+  const ToolResult r = run_tool({"show", folder / "saved"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(ir::parse_text(r.out), ir::parse_text(kProgram));
+}
+
 TEST(Show, TensorsWithTheirRange) {
   const TempDir folder;
   Safetensors file;
