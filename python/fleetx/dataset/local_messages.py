@@ -29,7 +29,7 @@ def local_messages(language: str = "de", folder: str = "") -> str:
     return folder
 
 
-def _messages_of(path: str) -> Dict[str, str]:
+def messages_of(path: str) -> Dict[str, str]:
     """{message: translation} of a catalogue, as plain text on one line each."""
     with open(path, "rb") as file:
         try:
@@ -50,7 +50,7 @@ def _pairs(language) -> Dict[str, str]:
     pairs: Dict[str, str] = {}
     for path in sorted(glob.glob(PATTERN.format(language=language))):
         if not os.path.basename(path).startswith(NAMES):
-            for message, translated in _messages_of(path).items():
+            for message, translated in messages_of(path).items():
                 if message != translated:
                     pairs.setdefault(message, translated)
     return pairs
