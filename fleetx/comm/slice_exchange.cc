@@ -10,10 +10,12 @@ namespace {
 // Small enough to be combined while it is in the second-level cache, large enough that the cost of
 // a message does not count.
 constexpr size_t kChunkBytes = size_t{128} << 10, kMinChunkBytes = size_t{8} << 10;
-// Between two hosts the chunks under way should leave room in that cache, which a computation
-// beside the call needs as well. Short vectors are cut further: messages of 32 KB are waited for
-// awake.
-constexpr size_t kPairChunkBytes = size_t{64} << 10, kMinPairChunkBytes = size_t{32} << 10;
+// Between two hosts chunks are longer: every one wakes whoever sleeps, and interrupts a computation
+// on the same core. Those under way fill a fast link while a rank is late. Short vectors are cut
+// too, so that one part is combined while the next one travels, but not in parts for which a
+// message costs more than its bytes.
+constexpr size_t kPairChunkBytes = size_t{512} << 10, kMinPairChunkBytes = size_t{64} << 10;
+constexpr size_t kPairBytesUnderWay = size_t{2} << 20, kPairParts = 4;
 // Of many hosts, a chunk is smaller: this bounds the memory for contributions.
 constexpr size_t kMaxScratchBytes = size_t{64} << 20;
 
@@ -113,6 +115,10 @@ void SliceExchange::reduce_whole(Deadline deadline) {
   const auto count = static_cast<size_t>(call_.count);
   scratch_.resize(std::max(scratch_.size(), count * (foreign_items_ + own_sum_items_)));
   Transfers receives, sends;
+  // The sends first: what follows is done while they travel. Every host begins with its neighbour.
+  for (int h = 1; h < layout_.hosts(); ++h)
+    send_nodes(layout_.leader_of((host_ + h) % layout_.hosts()), 0, call_.count,
+               scratch_.data() + count * foreign_items_, sends);
   char* to = scratch_.data();
   for (const Node& node : nodes_) {
     if (node.host == host_) continue;
@@ -120,8 +126,6 @@ void SliceExchange::reduce_whole(Deadline deadline) {
                                                to, count * node.item));
     to += count * node.item;
   }
-  for (int h = 1; h < layout_.hosts(); ++h)  // every host begins with its neighbour
-    send_nodes(layout_.leader_of((host_ + h) % layout_.hosts()), 0, call_.count, to, sends);
   wait_all(receives, deadline);
   wait_all(sends, deadline);  // the result may take the place of what is sent
   std::vector<void*> destinations(memory_.out.begin(), memory_.out.end());
@@ -148,27 +152,29 @@ void SliceExchange::reduce_between_two(Deadline deadline) {
     return i == lanes ? call_.count : call_.count * i / lanes / line * line;
   };
   const int64_t first = border(lane), count = border(lane + 1) - first;
-  const size_t chunk_bytes =
-      std::clamp(static_cast<size_t>(count) * item_ / 8, kMinPairChunkBytes, kPairChunkBytes);
+  const size_t chunk_bytes = std::clamp(static_cast<size_t>(count) * item_ / kPairParts,
+                                        kMinPairChunkBytes, kPairChunkBytes);
   chunk_ = std::clamp<int64_t>(count, 1, static_cast<int64_t>(chunk_bytes / item_));
   chunks_ = (count + chunk_ - 1) / chunk_;
+  slots_ = std::min(static_cast<int64_t>(kPairBytesUnderWay / chunk_bytes), chunks_ + 1);
+  const int64_t lag = slots_ - 1;
   send_offset_ = static_cast<size_t>(chunk_) * item_;
   slot_bytes_ = (send_offset_ + static_cast<size_t>(chunk_) * own_sum_items_ + 63) / 64 * 64;
-  scratch_.resize(std::max(scratch_.size(), slot_bytes_ * size_t{kSlots}));
-  contributions_.resize(size_t{kSlots});
-  sends_.resize(size_t{kSlots});
+  scratch_.resize(std::max(scratch_.size(), slot_bytes_ * static_cast<size_t>(slots_)));
+  contributions_.resize(static_cast<size_t>(slots_));
+  sends_.resize(static_cast<size_t>(slots_));
   const auto begin_of = [&](int64_t k) { return first + k * chunk_; };
   const auto count_at = [&](int64_t k) { return std::min(chunk_, first + count - begin_of(k)); };
-  for (int64_t step = 0; step < chunks_ + kCombineLag; ++step) {
+  for (int64_t step = 0; step < chunks_ + lag; ++step) {
     if (step < chunks_) {
       const auto bytes = static_cast<size_t>(count_at(step)) * item_;
+      send_nodes(others[place], begin_of(step), count_at(step), slot(step) + send_offset_,
+                 in_ring(sends_, step));
       in_ring(contributions_, step)
           .push_back(
               messenger_.post_receive(others[place], labels_.contribution, slot(step), bytes));
-      send_nodes(others[place], begin_of(step), count_at(step), slot(step) + send_offset_,
-                 in_ring(sends_, step));
     }
-    if (const int64_t k = step - kCombineLag; k >= 0)
+    if (const int64_t k = step - lag; k >= 0)
       combine_with_peer(k, begin_of(k), count_at(k), deadline);
   }
 }

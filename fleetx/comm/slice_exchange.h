@@ -100,7 +100,7 @@ class SliceExchange {
            static_cast<size_t>(at) * item_;
   }
   char* slot(int64_t k) const {
-    return scratch_.data() + static_cast<size_t>(k % kSlots) * slot_bytes_;
+    return scratch_.data() + static_cast<size_t>(k % slots_) * slot_bytes_;
   }
   bool is_here(int rank) const { return layout_.host_of(rank) == host_; }
 
@@ -125,6 +125,7 @@ class SliceExchange {
   std::vector<int> writes_own_, writes_foreign_;  // ranks of this host that get a result
   bool contributes_ = false;
   int64_t chunk_ = 0, chunks_ = 0;
+  int64_t slots_ = kSlots;  // chunks for which there is memory
   size_t send_offset_ = 0, result_offset_ = 0, slot_bytes_ = 0;
   // By chunk, modulo the number of them in flight.
   std::vector<Transfers> contributions_, sends_, results_;

@@ -20,9 +20,10 @@ namespace {
 
 // A blocking wake-up costs some 40 us: whoever waits for a short message looks this long before it
 // sleeps, and gives up its core in between. A thread beside the computation looks less. Whoever
-// waits for long messages looks as well while that is what such waits take: on fast links.
-constexpr size_t kShortBytes = size_t{32} << 10;
-constexpr std::chrono::microseconds kSpin{60}, kQueueThreadSpin{15};
+// waits for long messages looks as well while that is what such waits take: on fast links, where a
+// chunk of a collective (slice_exchange.cc) comes in 200 us.
+constexpr size_t kShortBytes = size_t{64} << 10;
+constexpr std::chrono::microseconds kSpin{200}, kQueueThreadSpin{15};
 constexpr int kLooksPerYield = 4;
 constexpr int kMemory = 4;  // of waits that were short
 // How often a sleeping thread calls its check, and looks for hosts that do not answer.
@@ -460,8 +461,9 @@ void TcpMesh::wake_at(int peer, size_t bytes) {
 void TcpMesh::sleep(std::unique_lock<std::mutex>& lock, const TcpRequest& request, int timeout_ms) {
   const bool reads = !request.sends && at(request.peer).link != nullptr;
   if (reads) wake_at(request.peer, waiting_ == 1 ? missing_bytes(request) : 1);
+  if (drive(lock, timeout_ms) || !reads || !at(request.peer).link) return;
   // A peer that makes another call may send less than that.
-  if (!drive(lock, timeout_ms) && reads && at(request.peer).link) receive(request.peer);
+  if (receive(request.peer) && waiting_ > 1) changed_.notify_all();
 }
 
 bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& check) {
@@ -472,13 +474,16 @@ bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& ch
   struct Leave {
     TcpMesh& mesh;
     std::unique_lock<std::mutex>& lock;
+    const int peer;
     ~Leave() {
       if (!lock.owns_lock()) lock.lock();
+      // Below that number of bytes the kernel acknowledges at once, with a packet of its own.
+      if (mesh.at(peer).link) mesh.wake_at(peer, 1);
       // Another one has to drive now.
       if (--mesh.waiting_ > 0) mesh.changed_.notify_all();
       if (mesh.waiting_ == 0 && mesh.background_) mesh.wake_thread();
     }
-  } leave{*this, lock};
+  } leave{*this, lock, request.peer};
   const bool is_short = request.header.bytes <= kShortBytes;
   const bool beside = CallQueue::on_thread();
   const bool spins = is_short || (!beside && short_waits_ > 0);
