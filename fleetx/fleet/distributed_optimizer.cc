@@ -207,7 +207,7 @@ std::vector<optim::ParamGrad> DistributedOptimizer::minimize(
   });
   applied_ = resolved.applied();
   note_described(mesh_, strategy_, std::move(others));
-  if (mesh_.rank() == 0 && !applied_.empty())
+  if (mesh_.rank() == 0 && !requests.empty())
     log::info("strategy",
               "strategies, in the order in which they were applied:", resolved.to_table());
   if (mesh_.world() > 1 && mesh_.rank() == 0 && strategy_.fuse_all_reduce_ops)

@@ -90,16 +90,16 @@ class UpdateLossScalingKernel final : public kernel::Kernel {
     const bool known = first >= 0 && first < static_cast<int64_t>(makers_.size());
     // Whatever overflows in forward, backward begins with it.
     const bool in_forward = loss_ && !std::isfinite(*r.in<float>(loss_));
-    log::warning("amp", "no update for ", kPatience, " steps: gradients are not finite, and the ",
-                 "loss scale is ", scale, dynamic_ ? ", its floor" : " and constant", ". ",
-                 in_forward
-                     ? str("It begins in forward, as the loss is ", *r.in<float>(loss_),
-                           ": FLEETX_CHECK_FINITE=1 stops at the op that overflows and names it. ")
-                 : known ? str("The first op of backward that overflows is ",
-                               makers_[static_cast<size_t>(first)], ". ")
-                         : "",
-                 "Put that op into custom_black_list (it then computes in f32), lower the learning "
-                 "rate, or look for NaN in the data");
+    log::warning(
+        "amp", "no update for ", kPatience, " steps: gradients are not finite, and the ",
+        "loss scale is ", scale, dynamic_ ? ", its floor" : " and constant", ". ",
+        in_forward ? str("It begins in forward, as the loss is ", *r.in<float>(loss_),
+                         ": FLEETX_CHECK_FINITE=1 stops at the op that overflows and names it. ")
+        : known    ? str("The first op of backward that overflows is ",
+                         makers_[static_cast<size_t>(first)], "; FLEETX_CHECK_FINITE=1 stops at it. ")
+                   : "",
+        "Put that op into custom_black_list (it then computes in f32), lower the learning "
+        "rate, or look for NaN in the data");
   }
 
   ir::Strings makers_;

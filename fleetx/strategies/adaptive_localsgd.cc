@@ -45,8 +45,10 @@ class AdaptiveLocalSgd final : public Strategy {
     return options;
   }
 
-  std::optional<ir::Attrs> requested(const Settings& s, const Mesh& mesh) const override {
-    if (!s.on("adaptive_localsgd") || mesh.size(kDataAxis) == 1) return std::nullopt;
+  bool acts_in(const Mesh& mesh) const override { return mesh.size(kDataAxis) > 1; }
+
+  std::optional<ir::Attrs> requested(const Settings& s, const Mesh&) const override {
+    if (!s.on("adaptive_localsgd")) return std::nullopt;
     ir::Attrs options = fuse_options(s);
     options.emplace("init_k_steps", s.get("adaptive_localsgd_configs.init_k_steps"));
     options.emplace("begin_step", s.get("adaptive_localsgd_configs.begin_step"));

@@ -47,6 +47,7 @@
 #include "fleetx/strategies/amp_casts.h"
 #include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/data_parallel.h"
+#include "fleetx/strategies/named_var.h"
 #include "fleetx/strategies/pipeline_unroll.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
@@ -133,7 +134,9 @@ class Amp final : public Strategy {
       check_arg(o.at(option).as<int64_t>() > 0, "amp: ", option, " is ", o.at(option),
                 "; must be positive");
     for (const char* option : {"custom_black_varnames", "fp16_guard_varnames"})
-      for (const std::string& var : o.at(option).as<ir::Strings>()) (void)main.var(var);
+      for (const std::string& var : o.at(option).as<ir::Strings>())
+        (void)named_var(main, var, str("amp_configs.", option),
+                        "name variables of the network, as print(program) shows them");
     const bool pure = o.at("use_pure_fp16").as<bool>();
     check_arg(!o.at("use_optimizer_fp16").as<bool>() || half_of(o) == bf16,
               "amp: use_optimizer_fp16 with the dtype float16: the squares of gradients that "
@@ -338,16 +341,39 @@ class Amp final : public Strategy {
                      [&](const auto& a, const auto& b) { return made.at(a) < made.at(b); });
   }
 
-  // The ops whose results the flags are about.
+  // The ops whose results the flags are about, and those of backward that lead there and to no
+  // gradient before: where a flag is the first that is false, one of them has overflowed.
   static ir::Strings makers_of_gradients(ir::Rewriter& rw) {
+    std::map<std::string, const ir::Op*> writers;
+    for (const ir::Op& op : rw.program().ops())
+      if (op.role == Role::kBackward && op.name != kLayer)
+        for (const ir::Names& names : op.outputs)
+          for (const std::string& name : names) writers.emplace(name, &op);
     ir::Strings makers;
+    std::set<const ir::Op*> seen;
     for (const std::string& flag : first_writer(rw, kFirstBad)->in("xs")) {
       const std::string& gradient = first_writer(rw, flag)->inputs.front().front();
       const ir::Op& op = *first_writer(rw, gradient);
-      makers.push_back(str("'", op.type(), "'", op.name.empty() ? "" : str(" of '", op.name, "'"),
-                           ", which makes '", gradient, "'"));
+      std::vector<std::string> before;
+      std::vector<const ir::Op*> next = {&op};
+      while (!next.empty()) {
+        const ir::Op& one = *next.back();
+        next.pop_back();
+        if (!seen.insert(&one).second) continue;
+        if (&one != &op && one.type() != "cast") before.push_back(called(one));
+        for (const ir::Names& names : one.inputs)
+          for (const std::string& name : names)
+            if (const auto it = writers.find(name); it != writers.end()) next.push_back(it->second);
+      }
+      makers.push_back(
+          str(called(op), ", which makes '", gradient, "'",
+              before.empty() ? "" : ", or one that leads there: ", join(before, ", ")));
     }
     return makers;
+  }
+
+  static std::string called(const ir::Op& op) {
+    return str("'", op.type(), "'", op.name.empty() ? "" : str(" of '", op.name, "'"));
   }
 
   static bool is_cast_from_half(const ir::Program& main, const ir::Op& op, const std::string& to) {

@@ -90,10 +90,11 @@ class Dgc final : public Strategy {
   }
 
   // One worker has nobody to send anything to.
-  std::optional<ir::Attrs> requested(const Settings& s, const Mesh& mesh) const override {
+  bool acts_in(const Mesh& mesh) const override { return mesh.size(kDataAxis) > 1; }
+
+  std::optional<ir::Attrs> requested(const Settings& s, const Mesh&) const override {
     if (!s.on("dgc")) return std::nullopt;
     check_sparsity(s.get("dgc_configs.sparsity").as<ir::Floats>());
-    if (mesh.size(kDataAxis) == 1) return std::nullopt;
     ir::Attrs options = fuse_options(s);
     for (const char* option : {"rampup_begin_step", "rampup_step", "sparsity"})
       options.emplace(option, s.get(str("dgc_configs.", option)));
@@ -109,6 +110,19 @@ class Dgc final : public Strategy {
     check_arg(context.options.at("rampup_step").as<int64_t>() >= 1,
               "dgc: the option 'rampup_step' is ", context.options.at("rampup_step"),
               "; it is a number of steps, so at least 1");
+  }
+
+  // Whatever the sizes of the parameters are.
+  void check_optimizer(const ir::Program& main) const override {
+    for (const ir::Op& op : main.ops()) {
+      if (!op.def->updates_parameters || op.role != ir::Role::kUpdate) continue;
+      check_arg(op.type() == "momentum", "dgc: '", op.in("param").front(), "' is updated by ",
+                op.type(), "; dgc corrects the momentum of its gradients, so it needs ",
+                "Momentum. Use paddle.optimizer.Momentum, or switch dgc off");
+      check_arg(!op.has_in("scale"),
+                "dgc: gradients are clipped by their global norm, but workers know only their own ",
+                "gradients. Use ClipGradByNorm, or switch dgc off");
+    }
   }
 
   void on_gradients(Programs& programs, const StrategyContext& context) const override {
@@ -192,12 +206,6 @@ class Dgc final : public Strategy {
                           const std::string& compressed) {
     ir::Rewriter rw(programs.main);
     Update update{parameter, rw.update_of(parameter), 0, rw.end(), compressed};
-    check_arg(update.op->type() == "momentum", "dgc: '", parameter, "' is updated by ",
-              update.op->type(), "; dgc corrects the momentum of its gradients, so it needs ",
-              "Momentum. Use paddle.optimizer.Momentum, or switch dgc off");
-    check_arg(!update.op->has_in("scale"),
-              "dgc: gradients are clipped by their global norm, but workers know only their own ",
-              "gradients. Use ClipGradByNorm, or switch dgc off");
     const std::string& gradient = update.op->in("grad").front();
     if (gradient == compressed) return update;
     update.clip = rw.last_writer(gradient);

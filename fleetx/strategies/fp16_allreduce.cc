@@ -55,8 +55,10 @@ class Fp16AllReduce final : public Strategy {
   }
 
   // One worker sends nothing.
-  std::optional<ir::Attrs> requested(const Settings& s, const Mesh& mesh) const override {
-    if (!s.on("fp16_allreduce") || mesh.size(kDataAxis) == 1) return std::nullopt;
+  bool acts_in(const Mesh& mesh) const override { return mesh.size(kDataAxis) > 1; }
+
+  std::optional<ir::Attrs> requested(const Settings& s, const Mesh&) const override {
+    if (!s.on("fp16_allreduce")) return std::nullopt;
     ir::Attrs given = fuse_options(s);
     given.emplace("dtype", s.get("fp16_allreduce_configs.dtype"));
     return given;

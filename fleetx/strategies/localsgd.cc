@@ -43,8 +43,10 @@ class LocalSgd final : public Strategy {
   }
 
   // The average of one worker is what it has.
-  std::optional<ir::Attrs> requested(const Settings& s, const Mesh& mesh) const override {
-    if (!s.on("localsgd") || mesh.size(kDataAxis) == 1) return std::nullopt;
+  bool acts_in(const Mesh& mesh) const override { return mesh.size(kDataAxis) > 1; }
+
+  std::optional<ir::Attrs> requested(const Settings& s, const Mesh&) const override {
+    if (!s.on("localsgd")) return std::nullopt;
     ir::Attrs options = fuse_options(s);
     options.emplace("k_steps", s.get("localsgd_configs.k_steps"));
     options.emplace("begin_step", s.get("localsgd_configs.begin_step"));

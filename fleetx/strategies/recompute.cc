@@ -26,6 +26,7 @@
 #include "fleetx/base/log.h"
 #include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/choose_checkpoints.h"
+#include "fleetx/strategies/named_var.h"
 #include "fleetx/strategies/strategy.h"
 
 namespace fleetx::strategies {
@@ -57,7 +58,9 @@ class Recompute final : public Strategy {
               "recompute: either name the 'checkpoints' or give a 'budget_MB', for which they are "
               "chosen");
     for (const std::string& name : checkpoints) {
-      const ir::VarInfo& info = main.var(name);
+      const ir::VarInfo& info =
+          named_var(main, name, "recompute_configs.checkpoints",
+                    "name variables that forward computes, or none: then they are chosen");
       check_arg(!info.persistable && !info.is_data, "recompute: the checkpoint '", name,
                 "' is not computed by the program");
     }

@@ -61,7 +61,7 @@ std::vector<Request> requests_of(const Settings& settings, const Mesh& mesh) {
   std::vector<Request> requests;
   for (const auto& [name, strategy] : registry())
     if (auto options = strategy->requested(settings, mesh))
-      requests.push_back({name, *std::move(options)});
+      requests.push_back({name, *std::move(options), !strategy->acts_in(mesh)});
   return requests;
 }
 
@@ -93,8 +93,10 @@ struct ResolvedStrategies::Call {
   const Strategy* strategy;
   Traits traits;
   StrategyContext context;
+  bool idle;
 
   const Act* act(Phase phase) const {
+    if (idle) return nullptr;
     const auto it = std::find_if(traits.acts.begin(), traits.acts.end(),
                                  [&](const Act& a) { return a.phase == phase; });
     return it == traits.acts.end() ? nullptr : &*it;
@@ -116,7 +118,7 @@ ResolvedStrategies::ResolvedStrategies(const std::vector<Request>& requested,
     check_arg(it != registry().end(), "there is no strategy '", request.name,
               "'; the strategies are: ", join(strategy_names(), ", "));
     const Strategy& strategy = *it->second;
-    Call call{&strategy, strategy.traits(), context_};
+    Call call{&strategy, strategy.traits(), context_, request.idle};
     FLEETX_CHECK(!call.traits.acts.empty(), "strategy '", request.name, "' acts in no phase");
     call.context.options = complete_options(strategy, request.options);
     check_arg(calls_.emplace(request.name, std::move(call)).second, "strategy '", request.name,
@@ -134,6 +136,7 @@ void ResolvedStrategies::check_relations() const {
     for (const Relation& r : call.traits.conflicts)
       check_arg(!calls_.contains(r.strategy), "strategies '", name, "' and '", r.strategy,
                 "' cannot be used together: ", r.reason);
+    if (call.idle) continue;
     for (const Relation& r : call.traits.needs)
       check_arg(calls_.contains(r.strategy), "strategy '", name, "' needs strategy '", r.strategy,
                 "': ", r.reason);
@@ -176,9 +179,14 @@ void ResolvedStrategies::validate(const ir::Program& main) const {
   for (const auto& [name, call] : calls_) call.strategy->validate(main, call.context);
 }
 
+void ResolvedStrategies::check_optimizer(const ir::Program& main) const {
+  for (const auto& [name, call] : calls_) call.strategy->check_optimizer(main);
+}
+
 std::vector<std::string> ResolvedStrategies::groups() const {
   std::set<std::string> all;
   for (const auto& [name, call] : calls_) {
+    if (call.idle) continue;
     all.insert(call.traits.groups.begin(), call.traits.groups.end());
     for (std::string& group : call.strategy->more_groups(call.context))
       all.insert(std::move(group));
@@ -221,11 +229,13 @@ std::string ResolvedStrategies::to_table() const {
   size_t width = 0;
   for (const auto& [name, call] : calls_) width = std::max(width, name.size());
   std::string table;
+  std::set<const Call*> told;  // the options of
   for (const Phase phase : {Phase::kForward, Phase::kGradients, Phase::kUpdates})
     for (const Call* call : in_order(phase)) {
       const std::string_view name = call->strategy->name();
       std::vector<std::string> options;
-      for (const auto& [option, value] : call->context.options) {
+      const bool again = !told.insert(call).second;
+      for (const auto& [option, value] : again ? ir::Attrs{} : call->context.options) {
         std::string text = str(option, "=", value);
         if (text.size() > kMostText) text = text.substr(0, kMostText) + "...";
         options.push_back(std::move(text));
@@ -233,6 +243,10 @@ std::string ResolvedStrategies::to_table() const {
       table += str("\n  ", name_of(phase), std::string(kPhaseWidth - name_of(phase).size(), ' '),
                    name, std::string(width + 2 - name.size(), ' '), join(options, ", "));
     }
+  std::vector<std::string> idle;
+  for (const auto& [name, call] : calls_)
+    if (call.idle) idle.push_back(name);
+  if (!idle.empty()) table += str("\n  without effect in a job of this size: ", join(idle, ", "));
   return table;
 }
 
@@ -245,6 +259,7 @@ void minimize(Programs programs, ResolvedStrategies& strategies,
     backward();
     strategies.apply(Phase::kGradients, programs);
     optimize();
+    strategies.check_optimizer(programs.main);
     strategies.apply(Phase::kUpdates, programs);
   } catch (...) {
     programs.main = main;

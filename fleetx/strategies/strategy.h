@@ -99,6 +99,10 @@ class Strategy {
   // Throws kInvalidArgument for options that make no sense or a network that it cannot work on.
   // `main` is the program before any strategy and before backward.
   virtual void validate(const ir::Program& /*main*/, const StrategyContext& /*context*/) const {}
+  // Whether it changes anything in a job of this mesh.
+  virtual bool acts_in(const Mesh& /*mesh*/) const { return true; }
+  // Throws kInvalidArgument for an optimizer that it cannot work with. `main` has its updates.
+  virtual void check_optimizer(const ir::Program& /*main*/) const {}
 
   // Groups of ranks that follow from its options, beside those of its traits.
   virtual std::vector<std::string> more_groups(const StrategyContext& /*context*/) const {
@@ -118,6 +122,9 @@ class Strategy {
 struct Request {
   std::string name;
   ir::Attrs options = {};  // those that differ from the defaults
+  // Asked for in a job in which it has nothing to do, as one worker has nobody to send gradients
+  // to. Whether it could work is checked all the same: options, conflicts, the optimizer.
+  bool idle = false;
 };
 
 // The strategies of one job, in order. An unknown name or option, a conflict, an unmet need, a
@@ -130,12 +137,15 @@ class ResolvedStrategies {
 
   // Before anything is changed.
   void validate(const ir::Program& main) const;
+  // Between the optimizer and the last phase.
+  void check_optimizer(const ir::Program& main) const;
   // Those of one phase, one after the other; each result is dumped, verified and checked.
   void apply(Phase phase, Programs programs);
   // All groups of ranks that they communicate in, sorted.
   std::vector<std::string> groups() const;
   const std::vector<passes::Report>& applied() const { return reports_; }
-  // What is applied, in its order, with all options: a line for each phase of each strategy.
+  // What is applied, in its order: a line for each phase of each strategy, with all options in the
+  // first of them, and one for what has nothing to do. "" where nothing was asked for.
   std::string to_table() const;
 
  private:

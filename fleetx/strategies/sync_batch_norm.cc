@@ -31,8 +31,10 @@ class SyncBatchNorm final : public Strategy {
   }
 
   // One worker has the whole batch anyway.
-  std::optional<ir::Attrs> requested(const Settings& s, const Mesh& mesh) const override {
-    if (!s.on("sync_batch_norm") || mesh.size(kDataAxis) == 1) return std::nullopt;
+  bool acts_in(const Mesh& mesh) const override { return mesh.size(kDataAxis) > 1; }
+
+  std::optional<ir::Attrs> requested(const Settings& s, const Mesh&) const override {
+    if (!s.on("sync_batch_norm")) return std::nullopt;
     return ir::Attrs{};
   }
 

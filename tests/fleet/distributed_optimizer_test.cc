@@ -12,7 +12,8 @@ namespace {
 
 std::vector<std::string> names_of(const std::vector<strategies::Request>& requests) {
   std::vector<std::string> names;
-  for (const strategies::Request& r : requests) names.push_back(r.name);
+  for (const strategies::Request& r : requests)
+    if (!r.idle) names.push_back(r.name);
   return names;
 }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -137,6 +138,8 @@ TEST(Amp, RefusesWhatMakesNoSense) {
   for (const auto& [options, said] : std::vector<std::pair<ir::Attrs, Said>>{
            {{{"custom_white_list", ir::Strings{"zzz"}}},
             {"custom_white_list has 'zzz'", "write names of ops"}},
+           {{{"custom_black_varnames", ir::Strings{"hh"}}},
+            {"amp_configs.custom_black_varnames has 'hh'", "name variables of the network"}},
            {{{"custom_white_list", ir::Strings{"gelu"}},
              {"custom_black_list", ir::Strings{"gelu"}}},
             {"custom_white_list [gelu] and custom_black_list [gelu]", "take it out of one"}},
@@ -153,6 +156,28 @@ TEST(Amp, RefusesWhatMakesNoSense) {
     const std::string error = refused(options);
     for (const char* part : said) EXPECT_TRUE(contains(error, part)) << part << " in " << error;
   }
+}
+
+// The op that overflows need not be the one that makes a gradient of a parameter.
+TEST(Amp, KnowsWhichOpsLeadToAGradient) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var h = nn::sqrt(nn::fc(b.data("x", f32, {-1, 12}), {.size = 16, .name = "below"}));
+  optim::Sgd sgd;
+  minimize_for_worker(nn::mean(nn::fc(h, {.size = 5, .name = "above"})), sgd, {{"amp"}}, 0, 1);
+  const auto op = std::find_if(main.ops().begin(), main.ops().end(),
+                               [](const ir::Op& o) { return o.type() == "update_loss_scaling"; });
+  ASSERT_NE(op, main.ops().end());
+  const auto makers = op->attr<ir::Strings>("makers");
+  ASSERT_EQ(makers.size(), 4u);
+  EXPECT_TRUE(contains(makers.front(), "'fc_grad' of 'above'"));
+  EXPECT_FALSE(contains(makers.front(), "sqrt_grad"));
+  const auto below = std::find_if(makers.begin(), makers.end(), [](const std::string& m) {
+    return m.starts_with("'fc_grad' of 'below'");
+  });
+  ASSERT_NE(below, makers.end());
+  EXPECT_TRUE(contains(*below, "or one that leads there: 'sqrt_grad'"));
+  EXPECT_FALSE(contains(*below, "above"));
 }
 
 ir::Var mlp(ir::Builder& b) {

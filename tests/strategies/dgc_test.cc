@@ -393,6 +393,20 @@ TEST(Dgc, RefusesWhatMakesNoSense) {
       testing::minimize_for_worker(loss, *optimizer, dgc(std::move(options)), 0, 2);
     });
   };
+  // Also where nothing would be compressed: one worker, or no large parameter.
+  for (const int workers : {1, 2}) {
+    fleet::DistributedStrategy s;
+    s.dgc = true;
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    const ir::Var loss = nn::mean(nn::fc(b.data("x", f32, {-1, 4}), {.size = 3}));
+    EXPECT_TRUE(contains(error_of([&] {
+                           fleet::DistributedOptimizer(std::make_shared<optim::Sgd>(), s,
+                                                       fleet::mesh_of(s, workers, 0))
+                               .minimize(loss);
+                         }),
+                         "is updated by sgd; dgc corrects the momentum"));
+  }
   const auto good = momentum({.lr = 0.1});
   EXPECT_TRUE(contains(refusal([] { return std::make_unique<optim::Sgd>(); }),
                        "'wide.w_0' is updated by sgd; dgc corrects the momentum"));
@@ -420,7 +434,8 @@ TEST(Dgc, FollowsFromTheSettings) {
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(requests[1].name, "dgc");
   EXPECT_EQ(requests[1].options.at("rampup_step").as<int64_t>(), 7);
-  EXPECT_TRUE(fleet::requests_of(s, fleet::mesh_of(s, 1, 0)).empty());  // nobody to send to
+  EXPECT_FALSE(requests[1].idle);
+  EXPECT_TRUE(fleet::requests_of(s, fleet::mesh_of(s, 1, 0)).at(0).idle);  // nobody to send to
 }
 
 }  // namespace

@@ -392,7 +392,8 @@ TEST(LocalSgd, FollowsFromTheSettings) {
   EXPECT_FALSE(requests[0].options.at("average").as<bool>());
   EXPECT_EQ(requests[1].name, "localsgd");
   EXPECT_EQ(requests[1].options.at("k_steps").as<int64_t>(), 8);
-  EXPECT_TRUE(fleet::requests_of(s, fleet::mesh_of(s, 1, 0)).empty());  // nobody to average with
+  EXPECT_FALSE(requests[1].idle);
+  EXPECT_TRUE(fleet::requests_of(s, fleet::mesh_of(s, 1, 0)).at(0).idle);  // nobody to average with
 }
 
 }  // namespace

@@ -240,6 +240,18 @@ TEST_F(ResolvedStrategiesTest, ErrorsComeBeforeAnythingIsChanged) {
   expect_error({{"silent"}}, {}, {"'silent'", "acts on updates, but does not"});
 }
 
+// What has nothing to do is checked like the others, but for what only its work would need.
+TEST_F(ResolvedStrategiesTest, AnIdleOneIsCheckedAndNotApplied) {
+  expect_error({{"a_second"}, {"rival", {}, true}}, {}, {"'a_second' and 'rival'"});
+  expect_error({{"z_first", {{"factor", -1.0}}, true}}, {}, {"must be positive"});
+  EXPECT_TRUE(apply({{"needy", {}, true}}).empty());  // neither a mesh nor z_first
+  EXPECT_EQ(main, ir::parse_text(kText));
+  const ResolvedStrategies resolved({{"needy", {}, true}, {"z_first"}}, {});
+  EXPECT_TRUE(resolved.groups().empty());
+  EXPECT_NE(resolved.to_table().find("without effect in a job of this size: needy"),
+            std::string::npos);
+}
+
 TEST_F(ResolvedStrategiesTest, RefusesToSkipOne) {
   expect_error({{"z_first"}}, {.skip = {"z_first"}}, {"'z_first' cannot be skipped"});
   apply({{"z_first"}}, {.skip = {"dce"}});
