@@ -9,8 +9,9 @@
 #include "fleetx/fleet/distributed_optimizer.h"
 #include "fleetx/nn/nn.h"
 #include "fleetx/strategies/matrix.h"
-#include "tests/strategies/parallel_training.h"
+#include "tests/strategies/worker.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/temp_dir.h"
 
 namespace fleetx::fleet {
 namespace {
@@ -102,11 +103,11 @@ std::unique_ptr<optim::Optimizer> meant_optimizer(const Set& set) {
   return users_optimizer(set);
 }
 
-struct Job {
+struct ByHand {
   int workers = 2;
   int steps = kSteps;
   int batches_per_step = 1;
-  int average_every = 0;  // by hand
+  int average_every = 0;
 };
 
 using Parameters = std::map<std::string, Tensor>;
@@ -121,7 +122,7 @@ void average_by_hand(runtime::Scope& scope, const ir::Program& main,
 }
 
 Parameters train(const Set& set, optim::Optimizer& optimizer, const std::vector<Request>& requests,
-                 const Job& job) {
+                 const ByHand& job) {
   std::vector<Parameters> all(static_cast<size_t>(job.workers));
   std::mutex building;  // the optimizer is shared
   testing::run_workers(job.workers, [&](int rank, const testing::SharedGroups& groups) {
@@ -156,7 +157,7 @@ Parameters train(const Set& set, optim::Optimizer& optimizer, const std::vector<
 // What the set means, without the strategies in it but for those that mean themselves.
 Parameters reference(const Set& set) {
   const std::unique_ptr<optim::Optimizer> optimizer = meant_optimizer(set);
-  Job job{.workers = 1};
+  ByHand job{.workers = 1};
   for (const std::string& name : set)
     job.average_every = std::max(job.average_every, meaning_of(name).average_every);
   const bool local = job.average_every > 0;
@@ -198,15 +199,17 @@ void expect_trains(const Set& set) {
 }
 
 void expect_refused(const Set& set, const std::string& reason) {
-  EXPECT_EQ(testing::error_of([&] {
-              const DistributedStrategy s = strategy_of(set);
-              ir::Program main, startup;
-              ir::Builder b(main, startup);
-              DistributedOptimizer(std::shared_ptr<optim::Optimizer>(users_optimizer(set)), s,
-                                   mesh_of(s, 2, 0))
-                  .minimize(network(b, set));
-            }),
-            reason);
+  for (const int workers : {1, 2})
+    EXPECT_EQ(testing::error_of([&] {
+                const DistributedStrategy s = strategy_of(set);
+                ir::Program main, startup;
+                ir::Builder b(main, startup);
+                DistributedOptimizer(std::shared_ptr<optim::Optimizer>(users_optimizer(set)), s,
+                                     mesh_of(s, workers, 0))
+                    .minimize(network(b, set));
+              }),
+              reason)
+        << workers << " workers";
 }
 
 TEST(Combinations, EveryPairTrainsOrIsRefused) {
@@ -228,28 +231,67 @@ TEST(Combinations, EveryPairTrainsOrIsRefused) {
 }
 
 // Those of the documents, and more.
+const std::vector<Set>& larger_sets() {
+  static const std::vector<Set> all{{"amp", "recompute", "lars"},
+                                    {"amp", "recompute", "lamb"},
+                                    {"gradient_merge", "amp", "recompute", "lars"},
+                                    {"gradient_merge", "amp", "recompute", "lamb"},
+                                    {"fp16_allreduce", "gradient_merge", "amp", "lars"},
+                                    {"sync_batch_norm", "amp", "recompute", "lars"},
+                                    {"sharding", "amp", "recompute", "lamb"},
+                                    {"sharding", "gradient_merge", "amp", "lars"},
+                                    {"amp", "recompute", "dgc"},
+                                    {"amp", "gradient_merge", "dgc"},
+                                    {"amp", "recompute", "localsgd"},
+                                    {"amp", "recompute", "adaptive_localsgd"},
+                                    {"amp", "gradient_merge", "localsgd"}};
+  return all;
+}
+
+std::string text_of(const Set& set) {
+  std::string text;
+  for (const std::string& name : set) text += name + " ";
+  return text;
+}
+
 TEST(Combinations, LargerSetsTrain) {
-  const std::vector<std::string> built = strategies::combinable_strategies();
-  for (const Set& set : std::vector<Set>{{"amp", "recompute", "lars"},
-                                         {"amp", "recompute", "lamb"},
-                                         {"gradient_merge", "amp", "recompute", "lars"},
-                                         {"gradient_merge", "amp", "recompute", "lamb"},
-                                         {"fp16_allreduce", "gradient_merge", "amp", "lars"},
-                                         {"sync_batch_norm", "amp", "recompute", "lars"},
-                                         {"sharding", "amp", "recompute", "lamb"},
-                                         {"sharding", "gradient_merge", "amp", "lars"},
-                                         {"amp", "recompute", "dgc"},
-                                         {"amp", "gradient_merge", "dgc"},
-                                         {"amp", "recompute", "localsgd"},
-                                         {"amp", "recompute", "adaptive_localsgd"},
-                                         {"amp", "gradient_merge", "localsgd"}}) {
-    if (!std::all_of(set.begin(), set.end(),
-                     [&](const std::string& name) { return contains(built, name); }))
-      continue;
-    std::string what;
-    for (const std::string& name : set) what += name + " ";
-    SCOPED_TRACE(what);
+  for (const Set& set : larger_sets()) {
+    SCOPED_TRACE(text_of(set));
     expect_trains(set);
+  }
+}
+
+// Stopped after kStop steps, in the middle of every period, and resumed from a checkpoint: the bits
+// of a run that was not stopped.
+void expect_same_bits_after_a_stop(const Set& set) {
+  constexpr int kStop = 4;
+  DistributedStrategy s = strategy_of(set);
+  if (s.amp) s.amp_configs.incr_every_n_steps = 3;
+  if (s.gradient_merge) s.gradient_merge_configs.k_steps = 3;
+  if (s.localsgd) s.localsgd_configs.k_steps = 4;
+  if (s.adaptive_localsgd) s.adaptive_localsgd_configs = {.init_k_steps = 4, .begin_step = 1};
+  if (s.dgc)
+    s.dgc_configs = {.rampup_begin_step = 2, .rampup_step = 4, .sparsity = {0.5, 0.75, 0.9, 0.99}};
+  const testing::TempDir folder;
+  testing::expect_resumes({.network = [&](ir::Builder& b) { return network(b, set); },
+                           .optimizer = [&] { return users_optimizer(set); },
+                           .strategies = requests_of(s, mesh_of(s, 2, 0)),
+                           .last = 9},
+                          kStop, folder.path());
+}
+
+TEST(Combinations, ResumeWithTheSameBits) {
+  const std::vector<std::string> names = strategies::combinable_strategies();
+  std::vector<Set> sets = larger_sets();
+  for (size_t i = 0; i < names.size(); ++i) {
+    sets.push_back({names[i]});
+    for (size_t j = 0; j < i; ++j)
+      if (strategies::why_not_together(names[i], names[j]).empty())
+        sets.push_back({names[i], names[j]});
+  }
+  for (const Set& set : sets) {
+    SCOPED_TRACE(text_of(set));
+    expect_same_bits_after_a_stop(set);
   }
 }
 
