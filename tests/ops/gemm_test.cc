@@ -219,7 +219,9 @@ TEST(Gemm, SixteenBitsAreComputedInF32) {
                                   {1100, 24, 2100} /* some rows at a time */,
                                   {512, 1100, 520},
                                   {520, 512, 576},
-                                  {1030, 520, 1100} /* some columns at a time */})
+                                  {1030, 520, 1100} /* some columns at a time */,
+                                  {5, 1000, 4200} /* so many columns of b */,
+                                  {5, 4200, 1000} /* so many rows of b */})
       for (const bool turned : {false, true})
         for (const auto& [of_b, of_c] :
              {std::pair{type, type}, {f32, type}, {type, f32}, {f32, f32}}) {
@@ -267,6 +269,20 @@ TEST(Gemm, SixteenBitsAreComputedInF32) {
           g.run_sum(as, bs, result(c2), scratch.data());
           expect_rounded(values(c2), want2, of_c);
         }
+}
+
+// Of a few rows and a table of words, not all of the table is in f32 at once.
+TEST(Gemm, ALargeMatrixOf16BitsIsConvertedInParts) {
+  for (const bool turned : {false, true}) {
+    const int64_t words = 30522, width = 768, rows = 100;
+    const Gemm g{.rows = rows,
+                 .inner = turned ? words : width,
+                 .columns = turned ? width : words,
+                 .type_a = bf16,
+                 .type_b = bf16,
+                 .type_c = bf16};
+    EXPECT_LT(g.scratch(), words * width / 8);
+  }
 }
 
 TEST(Gemm, TilesGiveTheSameBitsOnEveryNumberOfThreads) {

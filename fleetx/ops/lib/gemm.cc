@@ -53,12 +53,26 @@ struct Strides {
   int64_t a, b, c;
 };
 
-// Rows of a and c that are converted at a time: they stay in the last-level cache, and are enough
-// for b, which is packed for each of them, not to count.
-int64_t converted_rows(const Gemm& g) {
-  constexpr int64_t kFloats = 1 << 20, kLeast = 512;
-  const int64_t most = std::max(kLeast, kFloats / std::max(g.inner, g.columns));
-  return g.rows <= most ? g.rows : piece(g.rows, most, 16);
+// What is converted at a time, so that it stays in the last-level cache.
+struct Converted {
+  int64_t rows, inner, columns;
+};
+
+// Some rows, which are enough for b, which is packed for each of them, not to count. Where all rows
+// are few and b is large, a part of b.
+Converted converted_at_a_time(const Gemm& g) {
+  constexpr int64_t kFloats = 1 << 20, kLeast = 512, kLarge = 1 << 22;
+  const auto part = [&](int64_t n, int64_t other) {
+    const int64_t most = std::max(kLeast, kFloats / other / 16 * 16);
+    return n <= most ? n : piece(n, most, 16);
+  };
+  Converted all{part(g.rows, std::max(g.inner, g.columns)), g.inner, g.columns};
+  if (all.rows < g.rows || !is_half(g.type_b) || g.inner * g.columns < kLarge) return all;
+  if (g.columns >= g.inner)
+    all.columns = part(g.columns, g.inner);
+  else
+    all.inner = part(g.inner, g.columns);
+  return all;
 }
 
 // Columns of a 16-bit result that Strassen's algorithm makes at a time: their sums in f32 stay in
@@ -70,12 +84,28 @@ int64_t summed_columns(const Gemm& g) {
   return !is_half(g.type_c) || g.columns <= most ? g.columns : piece(g.columns, most, kTile);
 }
 
-// Rows [top, top + n) of an operand a as dense f32, transposed or not as it is.
-void widen_rows(const Gemm& g, const void* a, int64_t top, int64_t n, float* to) {
-  const auto* from = static_cast<const uint16_t*>(a);
-  if (!g.transpose_a) return widen_all(g.type_a, from + top * g.inner, to, n * g.inner);
-  parallel_for(g.inner, (1 << 15) / n + 1, [=](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) widen(g.type_a, from + k * g.rows + top, to + k * n, n);
+// A part of a matrix that stands in memory with rows of `stride` elements.
+struct Part {
+  int64_t top, left, rows, columns, stride;
+  int64_t begin() const { return top * stride + left; }
+  bool is_dense() const { return columns == stride; }
+};
+
+// 16-bit floats of a part as dense f32, and back.
+void widen_part(DType type, const void* x, const Part& p, float* to) {
+  const auto* from = static_cast<const uint16_t*>(x) + p.begin();
+  if (p.is_dense()) return widen_all(type, from, to, p.rows * p.columns);
+  parallel_for(p.rows, (1 << 15) / p.columns + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r)
+      widen(type, from + r * p.stride, to + r * p.columns, p.columns);
+  });
+}
+void narrow_part(const float* from, DType type, void* x, const Part& p) {
+  auto* to = static_cast<uint16_t*>(x) + p.begin();
+  if (p.is_dense()) return narrow_all(from, type, to, p.rows * p.columns);
+  parallel_for(p.rows, (1 << 15) / p.columns + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r)
+      narrow(from + r * p.columns, type, to + r * p.stride, p.columns);
   });
 }
 
@@ -113,9 +143,10 @@ int64_t Gemm::scratch(size_t results) const {
     const int64_t step = summed_columns(*this);
     return is_half(type_c) ? rows * step * static_cast<int64_t>(step < columns ? 1 : results) : 0;
   }
-  const int64_t block = converted_rows(*this);
-  return (is_half(type_c) ? block * columns : 0) + (is_half(type_a) ? block * inner : 0) +
-         (is_half(type_b) ? inner * columns : 0);
+  const Converted at_a_time = converted_at_a_time(*this);
+  return (is_half(type_c) ? at_a_time.rows * at_a_time.columns : 0) +
+         (is_half(type_a) ? at_a_time.rows * at_a_time.inner : 0) +
+         (is_half(type_b) ? at_a_time.inner * at_a_time.columns : 0);
 }
 
 void Gemm::run(const void* a, const void* b, void* c, const float* bias, const ElementLoop* act,
@@ -167,34 +198,49 @@ void Gemm::run_strassen(std::span<const void* const> a, std::span<const void* co
   }
 }
 
-// The sum of the products, some rows at a time, with all that has 16 bits converted to f32 before
-// and back after it.
+// The sum of the products, a part at a time, with all that has 16 bits converted to f32 before and
+// back after it.
 void Gemm::run_converted(std::span<const void* const> a, std::span<const void* const> b, void* c,
                          const float* bias, float* scratch) const {
   FLEETX_CHECK(stride_a == 0 && stride_b == 0 && stride_c == 0, "16-bit matrices must be dense");
-  const int64_t block = converted_rows(*this);
+  const Converted step = converted_at_a_time(*this);
   const auto room = [&](DType type, int64_t n) {
     return is_half(type) ? std::exchange(scratch, scratch + n) : nullptr;
   };
-  float *wide_a = room(type_a, block * inner), *wide_b = room(type_b, inner * columns),
-        *wide_c = room(type_c, block * columns);
+  float *wide_a = room(type_a, step.rows * step.inner),
+        *wide_b = room(type_b, step.inner * step.columns),
+        *wide_c = room(type_c, step.rows * step.columns);
   const Strides row(*this);
-  const auto unit = static_cast<int64_t>(size_of(type_c));
-  for (int64_t top = 0; top < rows; top += block) {
-    Gemm wide = *this;
-    wide.rows = std::min(block, rows - top);
-    wide.type_a = wide.type_b = wide.type_c = f32;
-    wide.stride_a = wide_a ? 0 : row.a;
-    char* part = static_cast<char*>(c) + top * columns * unit;
-    if (wide_c && accumulate) widen_all(type_c, part, wide_c, wide.rows * columns);
-    for (size_t i = 0; i < a.size(); ++i, wide.accumulate = true) {
-      if (wide_a) widen_rows(*this, a[i], top, wide.rows, wide_a);
-      if (wide_b && (top == 0 || a.size() > 1)) widen_all(type_b, b[i], wide_b, inner * columns);
-      wide.run(wide_a ? wide_a : static_cast<const float*>(a[i]) + top * (transpose_a ? 1 : row.a),
-               wide_b ? wide_b : b[i], wide_c ? static_cast<void*>(wide_c) : part, bias);
+  // Then what was converted for a part serves those beside and below it, too.
+  const bool one = a.size() == 1 && step.inner == inner;
+  for (int64_t top = 0; top < rows; top += step.rows)
+    for (int64_t left = 0; left < columns; left += step.columns) {
+      Gemm wide = *this;
+      wide.rows = std::min(step.rows, rows - top);
+      wide.columns = std::min(step.columns, columns - left);
+      wide.type_a = wide.type_b = wide.type_c = f32;
+      wide.stride_a = wide_a ? 0 : row.a;
+      wide.stride_b = wide_b ? 0 : row.b;
+      wide.stride_c = wide_c ? 0 : row.c;
+      const Part of_c{top, left, wide.rows, wide.columns, columns};
+      if (wide_c && accumulate) widen_part(type_c, c, of_c, wide_c);
+      float* to = wide_c ? wide_c : static_cast<float*>(c) + of_c.begin();
+      for (size_t i = 0; i < a.size(); ++i)
+        for (int64_t first = 0; first < inner; first += step.inner, wide.accumulate = true) {
+          wide.inner = std::min(step.inner, inner - first);
+          const Part of_a = transpose_a ? Part{first, top, wide.inner, wide.rows, row.a}
+                                        : Part{top, first, wide.rows, wide.inner, row.a};
+          const Part of_b = transpose_b ? Part{left, first, wide.columns, wide.inner, row.b}
+                                        : Part{first, left, wide.inner, wide.columns, row.b};
+          if (wide_a && (left == 0 || !one)) widen_part(type_a, a[i], of_a, wide_a);
+          if (wide_b && (top == 0 || !one)) widen_part(type_b, b[i], of_b, wide_b);
+          const bool ends = first + wide.inner == inner;
+          wide.run(wide_a ? wide_a : static_cast<const float*>(a[i]) + of_a.begin(),
+                   wide_b ? wide_b : static_cast<const float*>(b[i]) + of_b.begin(), to,
+                   bias && ends ? bias + left : nullptr);
+        }
+      if (wide_c) narrow_part(wide_c, type_c, c, of_c);
     }
-    if (wide_c) narrow_all(wide_c, type_c, part, wide.rows * columns);
-  }
 }
 
 void Gemm::run_each(const void* a, std::span<const void* const> b, std::span<void* const> c,
