@@ -60,6 +60,19 @@ def test_float16_and_lists():
     assert outputs[0].dtype == np.float16 and program.global_block().ops
 
 
+def test_bf16_by_its_own_names():
+    bf16 = static.amp.bf16
+    mixed, outputs, program = train(bf16.decorate_bf16(paddle.optimizer.Momentum(0.1)))
+    assert "cast" in types(program) and float(outputs[1]) == 1
+    assert np.allclose(mixed, train(paddle.optimizer.Momentum(0.1))[0], atol=0.03)
+    lists = bf16.AutoMixedPrecisionListsBF16(custom_fp32_list=["mul"])
+    assert "cast" not in types(train(bf16.decorate_bf16(paddle.optimizer.SGD(0.1), lists))[2])
+    with pytest.raises(paddle.FleetXError, match="fp16_guard"):
+        train(bf16.decorate_bf16(paddle.optimizer.SGD(0.1), use_pure_bf16=True))
+    with pytest.raises(NotImplementedError, match="decorate_bf16"):
+        bf16.rewrite_program_bf16(program)
+
+
 def test_the_scale_follows_the_gradients():
     optimizer = static.amp.decorate(paddle.optimizer.SGD(0.1), init_loss_scaling=64.0, incr_every_n_steps=4,
                                     decr_every_n_nan_or_inf=1, decr_ratio=0.5)
@@ -115,6 +128,8 @@ def test_amp_configs_take_lists_that_are_none():
     strategy.amp, strategy.amp_configs = True, {"custom_white_list": None, "custom_black_list": {"softmax", "exp"}}
     assert strategy.amp_configs["custom_white_list"] == [] and strategy.amp_configs["custom_black_list"] == ["exp", "softmax"]
     assert strategy.amp_configs["dtype"] == "bfloat16"
+    with pytest.raises(ValueError, match=r"amp_configs\['init_loss_scaling'\] is None.*32768"):
+        strategy.amp_configs = {"init_loss_scaling": None}
 
 
 def test_a_model_without_training(run):

@@ -406,6 +406,14 @@ def test_settings_of_the_originals_servers():
         strategy.adam_d2sum = 1
 
 
+def test_what_was_applied_before_there_is_an_optimizer(monkeypatch):
+    monkeypatch.setattr("paddle.distributed.fleet.api._optimizer", None)
+    with pytest.warns(UserWarning, match="distributed_optimizer"):
+        assert fleet._final_strategy() == {}
+    with pytest.warns(UserWarning, match="minimize"):
+        assert fleet._get_applied_meta_list() == []
+
+
 def test_settings_of_what_is_off_are_not_used():
     fleet.init(is_collective=True)
     x = paddle.static.data("x", [None, 4], "float32")

@@ -125,6 +125,19 @@ def _strategy(settings):
 
 
 @pytest.mark.parametrize("settings, optimizer, error", [
+    (DGC, lambda: paddle.optimizer.SGD(0.1), "is updated by sgd"),
+    ({**DGC, **LOCAL}, lambda: paddle.optimizer.Momentum(0.1), "'localsgd' and 'dgc' cannot be used together"),
+    ({**DGC, "lars": True}, lambda: paddle.optimizer.Momentum(0.1), "'dgc' and 'lars' cannot be used together"),
+    ({**LOCAL, "fp16_allreduce": True}, lambda: paddle.optimizer.Momentum(0.1), "no gradients travel"),
+])
+def test_one_worker_refuses_it_too(settings, optimizer, error):
+    fleet.init(is_collective=True)
+    loss = paddle.mean(paddle.static.nn.fc(paddle.static.data("x", [None, 4], "float32"), 2))
+    with pytest.raises(ValueError, match=error):
+        fleet.distributed_optimizer(optimizer(), _strategy(settings)).minimize(loss)
+
+
+@pytest.mark.parametrize("settings, optimizer, error", [
     (DGC, "paddle.optimizer.SGD(0.1)", "is updated by sgd"),
     (DGC, "paddle.optimizer.Momentum(0.1, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0))", "global norm"),
     ({**DGC, **LOCAL}, MOMENTUM, "'localsgd' and 'dgc' cannot be used together"),

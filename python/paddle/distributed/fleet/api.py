@@ -159,7 +159,9 @@ def set_lr(value):
 
 def _final_strategy():
     """The strategy of the optimizer that was made last; after minimize(), with those switched off that had nothing to
-    do in this job, as fp16_allreduce of one worker."""
+    do in this job, as fp16_allreduce of one worker. Without an optimizer a warning, and {}."""
+    if not _is_made("_final_strategy"):
+        return {}
     made = _made()
     strategy = made.user_defined_strategy if made.user_defined_strategy is not None else _strategy
     final = DistributedStrategy() if strategy is None else strategy.__deepcopy__({})
@@ -171,8 +173,15 @@ def _final_strategy():
 
 
 def _get_applied_meta_list():
-    """The strategies that minimize() applied."""
-    return list(_made().applied)
+    """The strategies that minimize() applied. Without an optimizer a warning, and []."""
+    return list(_made().applied) if _is_made("_get_applied_meta_list") else []
+
+
+def _is_made(who):
+    if _optimizer is None:
+        warnings.warn(f"fleet.{who}: there is no strategy yet; call fleet.distributed_optimizer(optimizer, strategy) and "
+                      "minimize(loss) first", stacklevel=3)
+    return _optimizer is not None
 
 
 def _get_applied_graph_list():

@@ -54,6 +54,10 @@ class DistributedStrategy:
         unknown = [k for k in value if k not in known]
         if unknown:
             raise AssertionError(f"DistributedStrategy.{name} has no {', '.join(unknown)}; it has: {', '.join(known)}")
+        nothing = [k for k, v in value.items() if v is None and not isinstance(known[k], list)]
+        if nothing:
+            raise ValueError(f"DistributedStrategy.{name}['{nothing[0]}'] is None; give it a value like its default, "
+                             f"{known[nothing[0]]!r}, or leave it out")
         # Lists may be sets, hold variables, or be None, which is an empty one.
         plain = {k: self._plain_list(values) if isinstance(known[k], list) else values for k, values in value.items()}
         self.native.set_configs(name, plain)

@@ -11,6 +11,7 @@ from paddle.fluid.contrib.mixed_precision import fp16_utils as fp16_utils
 from paddle.static.amp import CustomOpLists as AutoMixedPrecisionLists
 from paddle.static.amp import CustomOpLists as CustomOpLists
 from paddle.static.amp import OptimizerWithMixedPrecision as OptimizerWithMixedPrecision
+from paddle.static.amp import bf16 as bf16
 from paddle.static.amp import cast_model_to_fp16 as cast_model_to_fp16
 from paddle.static.amp import cast_parameters_to_fp16 as cast_parameters_to_fp16
 from paddle.static.amp import decorate as decorate

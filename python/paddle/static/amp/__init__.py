@@ -111,5 +111,5 @@ def cast_parameters_to_fp16(place, program, scope=None, to_fp16_var_names=None):
     """Nothing to do: see cast_model_to_fp16."""
 
 
-__getattr__ = _refuse.getter(__name__, {"bf16": "decorate(optimizer, dtype='bfloat16')", "GradScaler": "decorate",
-                                        "debugging": "FLEETX_DUMP"})
+__getattr__ = _refuse.getter(__name__, {"GradScaler": "decorate", "debugging": "FLEETX_DUMP"},
+                             lazy={"bf16": "paddle.static.amp.bf16"})

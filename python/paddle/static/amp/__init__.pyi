@@ -11,6 +11,7 @@ from paddle._graph import Variable as Variable
 from paddle.distributed.fleet.optimizer import DistributedOptimizer as DistributedOptimizer
 from paddle.distributed.fleet.optimizer import DistributedOptimizer as _paddle_distributed_fleet_optimizer_DistributedOptimizer
 from paddle.distributed.fleet.strategy import DistributedStrategy as DistributedStrategy
+from paddle.static.amp import bf16 as bf16
 
 DTypeLike = str | type | numpy.dtype
 
