@@ -1,7 +1,8 @@
 """How well strategies learn: accuracy of every one and of the combinations of the documents, against plain data parallel."""
 import dataclasses
-import functools
 import json
+import math
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -9,9 +10,10 @@ import tempfile
 
 from contest import Comparison, in_turn
 from report import Figure
-from runner import ROOT, Failed, figures_of
+from runner import ROOT, Failed
 from suite import Case
 
+FOLDER = ROOT / "build/bench-learning"
 PLAIN, PLAIN_ADAM = "plain", "plain adam"
 LOCAL = {"localsgd": True, "localsgd_configs": {"k_steps": 4}}
 ADAPTIVE = {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"init_k_steps": 1}}
@@ -28,48 +30,60 @@ SETTINGS = {  # name -> fields of DistributedStrategy
     "amp+lars": AMP | LARS, "amp+lamb": AMP | LAMB, "amp+recompute+lars": AMP | RECOMPUTE | LARS,
     "amp+recompute+lamb": AMP | RECOMPUTE | LAMB,
 }
+OF_OPTIMIZER = {"momentum": PLAIN, "adam": PLAIN_ADAM, "lars": "lars", "lamb": "lamb"}  # the setting that a rate is chosen by
 QUICK = [PLAIN, PLAIN_ADAM, "amp", "dgc", "localsgd", "lamb", "amp+recompute+lars"]
+SEEDS = [1, 2, 3]
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
+    pictures: str
     network: str
     name: str
     batch: int  # of all workers
     epochs: int
-    rates: dict  # optimizer -> highest learning rate
+    rates: dict  # optimizer -> highest learning rates, of which the best on pictures that are held out is taken
     least: float  # what a strategy has to reach of plain training
-    limit: int = None  # pictures
+    limit: int = None  # pictures to train on
+    pairs: dict = None  # setting -> what it is compared with; None: all settings with their plain ones
 
 
-# Of lars, the best of six by test accuracy (LeNet, one seed); the others are first guesses. So a comparison favours
-# lars until all are tuned alike, on pictures that are held out.
-CLOTHES = {"momentum": 0.05, "adam": 0.002, "lars": 0.25, "lamb": 0.01}
-TASKS = [Task("lenet", "LeNet, Fashion-MNIST", 64, 5, CLOTHES, 0.995),
-         Task("resnet", "small ResNet, Fashion-MNIST", 64, 3, CLOTHES, 0.995),
-         Task("flowers", "ResNet-50 narrow, flowers", 32, 25,
-              {"momentum": 0.05, "adam": 0.003, "lars": 0.25, "lamb": 0.01}, 0.98)]
-QUICK_TASK = dataclasses.replace(TASKS[0], epochs=1, limit=12800)
-# One step takes 8,192 pictures; of each optimizer the best rate counts.
-LARGE = Task("lenet", "LeNet, Fashion-MNIST, batch 8,192", 8192, 20, {}, 1.0)
-LARGE_RATES = {PLAIN: [0.05, 0.1, 0.2, 0.4], "lars": [0.5, 1.0, 2.0, 4.0], PLAIN_ADAM: [0.002, 0.004, 0.008],
-               "lamb": [0.01, 0.02, 0.04]}
+RATES = {"momentum": [0.05, 0.1], "adam": [0.002, 0.004], "lars": [0.25, 0.5], "lamb": [0.01, 0.02]}
+TASKS = [Task("clothes", "lenet", "LeNet, Fashion-MNIST", 64, 2, RATES, 0.995, 20480),
+         Task("clothes", "resnet", "small ResNet, Fashion-MNIST", 64, 2, RATES, 0.995, 20480),
+         # One step takes 8,192 pictures.
+         Task("clothes", "lenet", "LeNet, Fashion-MNIST, batch 8,192", 8192, 5,
+              {"momentum": [0.1, 0.3, 0.9], "adam": [0.002, 0.006, 0.018], "lars": [1.0, 3.0, 9.0], "lamb": [0.01, 0.03, 0.09]},
+              1.0, 49152, {"lars": PLAIN, "lamb": PLAIN_ADAM}),
+         Task("flowers", "resnet", "small ResNet, flowers", 32, 8, RATES, 0.98)]
 
 
 def measure_learning(bench, runner, options):
     """Lists of figures, one per task and number of workers. The curves of each are drawn, too."""
-    seeds = [1] if options.quick else [1, 2, 3]
-    for task in [QUICK_TASK] if options.quick else TASKS:
-        for workers in [2] if options.quick else [2, 4]:
-            school = School(bench, runner, task, workers, seeds)
-            names = [name for name in (QUICK if options.quick else SETTINGS)
-                     if task.network != "lenet" or name != "sync_batch_norm"]  # it has no batch norm
-            rates = {name: [task.rates[optimizer_of(name)]] for name in names}
-            yield school.figures({name: plain_of(name) for name in names if not name.startswith(PLAIN)}, rates)
-    large, rates = LARGE, LARGE_RATES
-    if options.quick:
-        large, rates = dataclasses.replace(LARGE, epochs=2, limit=24576), {name: some[:1] for name, some in LARGE_RATES.items()}
-    yield School(bench, runner, large, 2, seeds).figures({"lars": PLAIN, "lamb": PLAIN_ADAM}, rates)
+    notes = Notes(options.resume)
+    seeds = SEEDS[:1] if options.quick else SEEDS
+    tasks = [quick(TASKS[0], 6400), quick(TASKS[2], 16384)] if options.quick else TASKS
+    rates = {}  # task -> optimizer -> rate: chosen with two workers
+    for workers in (2,) if options.quick else (2, 4):
+        for task in tasks:
+            if task.pairs and workers > 2:
+                continue
+            pairs = task.pairs or pairs_of(task, QUICK if options.quick else SETTINGS)
+            school = School(bench, runner, notes, task, workers)
+            try:
+                rates[task.name] = rates.get(task.name) or school.choose_rates(pairs)
+                yield school.figures(pairs, rates[task.name], seeds)
+            except Failed as why:
+                yield [Figure(school.case, PLAIN, notes=[f"no rates were chosen: {why}"])]
+
+
+def quick(task, limit):
+    return dataclasses.replace(task, limit=limit, rates={o: some[:1] for o, some in task.rates.items()})
+
+
+def pairs_of(task, settings):
+    return {name: plain_of(name) for name in settings if not name.startswith(PLAIN) and
+            (task.network != "lenet" or name != "sync_batch_norm")}  # it has no batch norm
 
 
 def optimizer_of(name):
@@ -80,62 +94,119 @@ def plain_of(name):
     return PLAIN_ADAM if "lamb" in name else PLAIN
 
 
+class Notes:
+    """Lines of finished runs, in a file that grows by each."""
+
+    def __init__(self, path):
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        self.path = path or FOLDER / "runs.json"
+        if path is None:
+            self.path.write_text("")
+        self.path.touch()
+
+    def find(self, run, workers):
+        """The line of that run, or None."""
+        for line in map(json.loads, self.path.read_text().splitlines()):
+            if line["workers"] == workers and all(line[key] == value for key, value in run.items()):
+                return line
+        return None
+
+
 class School:
     """Runs of one task."""
 
-    def __init__(self, bench, runner, task, workers, seeds):
-        self.bench, self.runner, self.task, self.workers, self.seeds = bench, runner, task, workers, seeds
-        self.curves = {}  # setting -> (pass, share that is wrong), in the mean of the seeds
+    def __init__(self, bench, runner, notes, task, workers):
+        self.runner, self.notes, self.task, self.workers = runner, notes, task, workers
+        self.case = Case(bench.name, "% right", {}, task.name, task.batch, workers=workers, threads=1, field="accuracy")
 
-    def figures(self, pairs, rates):
-        """pairs: setting -> what it is compared with; rates: of every setting, of which the best counts."""
-        case = Case(self.bench.name, "% right", {}, batch=self.task.batch, workers=self.workers, threads=1, field="accuracy")
-        comparisons = [Comparison(Figure(dataclasses.replace(case, asked={peer: self.task.least},
+    def choose_rates(self, pairs):
+        """Optimizer -> the rate that is best on pictures that are held out, with the first seed."""
+        optimizers = sorted({optimizer_of(name) for pair in pairs.items() for name in pair})
+        runs = {(o, rate): self._run(OF_OPTIMIZER[o], rate, SEEDS[0]) for o in optimizers for rate in self.task.rates[o]
+                if len(self.task.rates[o]) > 1}
+        self._train([*runs.values()])
+        chosen = {o: self.task.rates[o][0] for o in optimizers}
+        for o in {o for o, _ in runs}:
+            right = {rate: self._line(run)["curve"][-1] for (of, rate), run in runs.items() if of == o}
+            chosen[o] = max(right, key=right.get)
+            print(f"  {self.task.name}, {o}: rate {chosen[o]:g}; held out, of " +
+                  ", ".join(f"{rate:g} {100 * share:.2f} %" for rate, share in right.items()), file=sys.stderr, flush=True)
+        return chosen
+
+    def figures(self, pairs, rates, seeds):
+        """pairs: setting -> what it is compared with."""
+        names = [*dict.fromkeys([*pairs.values(), *pairs])]
+        runs = {name: [self._run(name, rates[optimizer_of(name)], seed) for seed in seeds] for name in names}
+        failure = None
+        for i in range(len(seeds)):  # a job for each seed
+            try:
+                self._train([runs[name][i] for name in names])
+            except Failed as why:
+                failure = why
+        comparisons = [Comparison(Figure(dataclasses.replace(self.case, asked={peer: self.task.least},
                                                              model=f"{self.task.name}, {name}"), peer), name, {peer: ""})
                        for name, peer in pairs.items()]
-        players = {name: functools.partial(self._best, name, some) for name, some in rates.items()}
-        figures = in_turn(f"{self.task.name}, {self.workers} workers", players, comparisons, 1)
-        self._draw()
+        curves = {}
+
+        def player(name):
+            def mean():
+                lines = [self._line(run) for run in runs[name]]
+                if None in lines:
+                    raise failure or Failed("not run")
+                curves[name] = [statistics.mean(values) for values in zip(*(line["curve"] for line in lines))]
+                return {"accuracy": statistics.mean(line["accuracy"] for line in lines), "others": 0.0}
+            return mean
+        figures = in_turn(f"{self.task.name}, {self.workers} workers", {name: player(name) for name in names}, comparisons, 1)
+        for comparison in comparisons:
+            self._note_differences(comparison, runs, pairs)
+        if curves:
+            self._draw(curves)
         return figures
 
-    def _best(self, name, rates):
-        return max((self._mean(name, rate) for rate in rates), key=lambda line: line["accuracy"])
-
-    def _mean(self, name, rate):
-        """Of the seeds."""
-        lines = [self._run(name, rate, seed) for seed in self.seeds]
-        curve = [statistics.mean(values) for values in zip(*(line["curve"] for line in lines))]
-        accuracy = statistics.mean(line["accuracy"] for line in lines)
-        if name not in self.curves or curve[-1] > 1 - self.curves[name][-1][1] / 100:
-            self.curves[name] = [(i, 100 * (1 - share)) for i, share in enumerate(curve, 1)]
-        print(f"  {self.task.name}, {name}, rate {rate:g}: {accuracy:.2f} % right", file=sys.stderr, flush=True)
-        return {"accuracy": accuracy, "others": 0.0}
+    def _note_differences(self, comparison, runs, pairs):
+        """How far the seeds are apart: the same seed has the same pictures in the same order with both."""
+        own, other = ([self._line(run) for run in runs[name]] for name in (comparison.ours, pairs[comparison.ours]))
+        if None in own + other or len(own) < 2:
+            return
+        differences = [a["accuracy"] - b["accuracy"] for a, b in zip(own, other)]
+        error = statistics.stdev(differences) / math.sqrt(len(differences))
+        comparison.figure.note(f"difference {statistics.mean(differences):+.2f} +- {error:.2f}")
 
     def _run(self, name, rate, seed):
         task, fields = self.task, SETTINGS[name]
         parts = fields.get("gradient_merge_configs", {}).get("k_steps", 1)  # that make one batch
-        python, env = self.runner.own_python
-        job = ["--network", task.network, "--strategy", json.dumps(fields), "--lr", rate, "--epochs", task.epochs,
-               "--batch", task.batch // self.workers // parts, "--seed", seed, "--optimizer",
-               "adam" if optimizer_of(name) in ("adam", "lamb") else "momentum",
-               *(["--limit", task.limit] if task.limit else [])]
-        with tempfile.TemporaryDirectory() as folder:
-            outs, _ = self.runner.together([{"command": [
-                self.runner.tool.with_name("fleetrun"), f"--nproc_per_node={self.workers}", f"--python={python}",
-                "--log_dir=log", ROOT / "bench/learning_job.py", *job], "env": env, "threads": 1, "folder": folder}])
-        line = figures_of(outs[0])
-        missing = [part for part in fields if not part.endswith("_configs") and part not in str(line["applied"])]
-        if missing:
-            raise Failed(f"{missing[0]} was not applied: {line['applied']}")
-        return line
+        return {"pictures": task.pictures, "network": task.network, "strategy": fields, "lr": rate, "epochs": task.epochs,
+                "batch": task.batch // self.workers // parts, "limit": task.limit, "seed": seed,
+                "optimizer": "adam" if optimizer_of(name) in ("adam", "lamb") else "momentum"}
 
-    def _draw(self):
+    def _line(self, run):
+        return self.notes.find(run, self.workers)
+
+    def _train(self, runs):
+        """Those that have no line yet, in one job."""
+        missing = [run for run in runs if self._line(run) is None]
+        if not missing:
+            return
+        python, env = self.runner.own_python
+        print(f"  {self.task.name}, {self.workers} workers: {len(missing)} runs", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "runs.json")
+            file.write_text(json.dumps(missing))
+            self.runner.together([{"command": [
+                self.runner.tool.with_name("fleetrun"), f"--nproc_per_node={self.workers}", f"--python={python}", "--log_dir=log",
+                ROOT / "bench/learning_job.py", file, self.notes.path], "env": env, "threads": 1, "folder": folder}])
+        for run in missing:
+            line = self._line(run)
+            absent = [part for part in run["strategy"] if not part.endswith("_configs") and part not in line["applied"]]
+            if absent:
+                raise Failed(f"{absent[0]} was not applied: {line['applied']}")
+
+    def _draw(self, curves):
         """Two panels: single strategies and combinations."""
-        folder = ROOT / "build/bench-learning"
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.task.network}-batch-{self.task.batch}-{self.workers}-workers.png"
-        panels = [{"title": f"{self.task.name}: wrong, %", "x": "pass",
-                   "series": {name: points for name, points in self.curves.items() if ("+" in name) == combined}}
+        path = FOLDER / f"{self.task.pictures}-{self.task.network}-batch-{self.task.batch}-{self.workers}-workers.png"
+        wrong = {name: [(i, 100 * (1 - share)) for i, share in enumerate(curve, 1)] for name, curve in curves.items()}
+        panels = [{"title": f"{self.task.name}: wrong of pictures held out, %", "x": "pass",
+                   "series": {name: points for name, points in wrong.items() if ("+" in name) == combined}}
                   for combined in (False, True)]
         python, env = self.runner.own_python
         code = "import json, sys; from paddle._native import native; native.plot_curves(sys.argv[1], json.load(sys.stdin))"

@@ -33,7 +33,7 @@ ASKED = [("fp16_allreduce", "dense", 1 / 1.6, "communication", CALLS), ("dgc", "
 
 def measure_strategies(bench, runner, options):
     rounds = 1 if options.quick else bench.rounds
-    case = Case(bench.name, "tokens/s", {}, "bert-base", 2 if options.quick else 8, workers=2, threads=1, steps=STEPS)
+    case = Case(bench.name, "tokens/s", {}, "bert-base", options.batch or (2 if options.quick else 8), workers=2, threads=1, steps=STEPS)
     comparisons = []
     for name, peer, bound, what, kind in ASKED:
         figure = Figure(dataclasses.replace(case, asked={peer: bound}, model=f"bert-base {name} {what} at {RATE}", **kind),

@@ -218,6 +218,7 @@ class Listed:
     description: str
     asked: str
     rounds: int = 3
+    options: tuple = ()  # of batch, threads and models, those that can be given
 
     def asks(self):
         return "asked" + " " * (not self.asked.startswith(":")) + self.asked
@@ -269,12 +270,14 @@ BENCHES = {b.name: b for b in [
         {"bert-base": (8, "tokens/s", 110_106_428), "resnet50": (16, "images/s", 25_557_032),
          "vgg16": (16, "images/s", 138_357_544)}),
     Listed("amp", "ResNet-50 batch 32, BERT-base batch 8: a training step with amp (bf16), its speed and memory",
-           "of own f32: >= 2 (amx), >= 1.6 (avx512_bf16), >= 0.9 (avx2), memory <= 0.65; of torch autocast: >= 1.3"),
+           "of own f32: >= 2 (amx), >= 1.6 (avx512_bf16), >= 0.9 (avx2), memory <= 0.65; of torch autocast: >= 1.3",
+           options=("batch", "threads", "models")),
     Listed("recompute", "BERT-base batch 32: a training step with recompute, its memory and time",
-           "of own without: memory <= 0.35, time <= 1.3; of torch checkpoint: memory <= 1, speed >= 1.3"),
+           "of own without: memory <= 0.35, time <= 1.3; of torch checkpoint: memory <= 1, speed >= 1.3",
+           options=("batch", "threads")),
     Listed("strategies", "BERT-base by two hosts with a link of 1 Gbit/s: what fp16_allreduce, dgc, localsgd and "
            "gradient_merge save (as root)", "of own dense: fp16_allreduce <= 0.625 of the time of communication, dgc <= 0.2 "
-           "of the waiting; of the speed without a limit: localsgd >= 0.85, gradient_merge >= 0.9"),
+           "of the waiting; of the speed without a limit: localsgd >= 0.85, gradient_merge >= 0.9", options=("batch",)),
     Listed("sharding", "BERT-base by 2 and 4 workers of this machine: speed and memory of stages 1, 2 and 3",
            "of own data parallel: speed >= 0.95, 0.95, 0.85, memory of stage 3 <= 0.72 (2 workers), 0.5 (4); of own plan: "
            "memory <= 1.05; of torch FSDP2: speed >= 1.6"),

@@ -15,15 +15,18 @@ MEMORY = {"unit": "MiB", "lower_is_better": True}
 
 
 def measure_amp(bench, runner, options):
-    """Lists of figures, one per network and number of threads. Memory is measured with one."""
+    """Lists of figures, one per network and number of threads. Memory is measured with the first."""
     for model, batch in {"resnet50": 8 if options.quick else 32, "bert-base": 2 if options.quick else 8}.items():
-        for threads in (1,) if options.quick else (1, 2):
-            ways = Ways(bench, runner, options, model, batch, threads)
+        if model not in (options.models or [model]):
+            continue
+        numbers = [options.threads] if options.threads else [1] if options.quick else [1, 2]
+        for threads in numbers:
+            ways = Ways(bench, runner, options, model, options.batch or batch, threads)
             ways.add_ours("amp", "--amp", "bf16")
             ways.add_ours("own f32")
             ways.add_torch("torch autocast", "--autocast")
             ways.compare("amp", {"own f32": AMP_ASKED, "torch autocast": 1.3})
-            if threads == 1:
+            if threads == numbers[0]:
                 ways.compare("amp", {"own f32": 0.65}, name=memory_of(model), field="beyond_state_mib", **MEMORY)
                 ways.compare("amp", {"torch autocast": 1.0 if STATE[model] else None}, name=f"memory of {model}",
                              field="peak_mib", **MEMORY)
@@ -32,7 +35,7 @@ def measure_amp(bench, runner, options):
 
 def measure_recompute(bench, runner, options):
     model = "bert-base"
-    ways = Ways(bench, runner, options, model, 4 if options.quick else 32, 1)
+    ways = Ways(bench, runner, options, model, options.batch or (4 if options.quick else 32), options.threads or 1)
     ways.add_ours("recompute", "--recompute")
     ways.add_ours("own without")
     ways.add_torch("torch checkpoint", "--checkpoint")

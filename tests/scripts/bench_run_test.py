@@ -57,8 +57,11 @@ class WithoutPeers(unittest.TestCase):
 
     def test_bad_usage(self):
         for arguments, part in [(["resnet"], "no bench 'resnet'; known: resnet50, bert-base, vgg16"),
-                                (["launch", "--batch", "3"], "'launch' has neither --batch nor --threads"),
-                                (["busy", "--threads", "1"], "'busy' has neither --batch nor --threads"),
+                                (["launch", "--batch", "3"], "'launch' has no --batch: it measures a list of its own"),
+                                (["busy", "--threads", "1"], "'busy' has no --threads"),
+                                (["strategies", "--threads", "1"], "'strategies' has no --threads"),
+                                (["amp", "--resume", "x"], "--resume is for learning"),
+                                (["amp", "--models", "vgg16"], "no network 'vgg16'; known: resnet50, bert-base"),
                                 (["busy", "--before", "nothing-here"], "scripts/build release"),
                                 ([], "give a NAME"), (["mlp", "--threads", "0"], "positive"),
                                 (["mlp", "--tool", "nothing-here"], "scripts/build release")]:
