@@ -1,4 +1,5 @@
 """The parts of bench/run that compare strategies and parameter servers: who is compared with whom, and what is read."""
+import json
 import os
 import pathlib
 import subprocess
@@ -192,6 +193,52 @@ class Learning(unittest.TestCase):
                           for name in ["plain", "plain adam", "dgc", "amp+lars", "amp+recompute+lamb"]],
                          [("momentum", "plain"), ("adam", "plain"), ("momentum", "plain"), ("lars", "plain"),
                           ("lamb", "plain adam")])
+
+
+    def measure(self, notes, fails=()):
+        """All figures of quick runs by jobs that make up what they find; `jobs` has the settings of each."""
+        self.jobs = []
+
+        def job(commands):
+            runs, results = commands[0]["command"][-2:]
+            self.jobs.append([])
+            for run in json.loads(pathlib.Path(runs).read_text()):
+                switches = [field for field in run["strategy"] if not field.endswith("_configs")]
+                if set(fails) & {*switches}:
+                    raise Failed("a worker died")
+                self.jobs[-1].append("+".join(switches))
+                right = 0.9 - 0.1 * abs(run["lr"] - 0.05) - 0.01 * ("dgc" in switches)
+                with pathlib.Path(results).open("a") as file:
+                    file.write(json.dumps({**run, "workers": 2, "curve": [0.5, right], "accuracy": 100 * right,
+                                           "applied": [*switches, "data_parallel"]}) + "\n")
+        r = runner()
+        with mock.patch.object(r, "together", side_effect=job), mock.patch.object(learning.School, "_draw"), \
+                mock.patch("sys.stderr"):
+            options = types.SimpleNamespace(quick=True, resume=notes)
+            return {(f.case.batch, f.case.model.rpartition(", ")[2]): f
+                    for some in learning.measure_learning(BENCHES["learning"], r, options) for f in some}
+
+    def test_finished_runs_are_not_repeated(self):
+        with tempfile.TemporaryDirectory() as folder:
+            notes = pathlib.Path(folder, "runs.json")
+            figures = self.measure(notes, fails=["lamb"])
+            self.assertEqual(figures[64, "amp"].verdict, "holds")
+            self.assertEqual(figures[64, "dgc"].verdict, "FALLS SHORT")
+            self.assertIn("a worker died", figures[64, "lamb"].verdict)
+            figures = self.measure(notes)
+            self.assertEqual(self.jobs[0][0], "lamb")
+            self.assertNotIn("amp", self.jobs[0])
+            self.assertEqual(figures[64, "lamb"].verdict, "holds")
+            self.measure(notes)
+            self.assertEqual(self.jobs, [])
+
+    def test_the_rate_is_that_of_the_pictures_held_out(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                mock.patch("learning.quick", lambda task, _limit: task):
+            self.measure(pathlib.Path(folder, "runs.json"))
+            lines = [json.loads(line) for line in pathlib.Path(folder, "runs.json").read_text().splitlines()]
+        rates = [line["lr"] for line in lines if line["strategy"].get("amp") and line["optimizer"] == "momentum"]
+        self.assertEqual(rates[0], 0.05)
 
 
 class RealData(unittest.TestCase):
