@@ -20,7 +20,7 @@ inline uint64_t hash_id(uint64_t id) { return mix(id, 0); }
 
 class RowIndex {
  public:
-  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kNone = UINT32_MAX, kElsewhere = UINT32_MAX - 1;  // no rows
 
   RowIndex() { reserve(1); }
   // In files of this folder (Mapping).
@@ -31,14 +31,21 @@ class RowIndex {
 
   uint32_t find(uint64_t id, uint64_t hash) const {
     for (uint64_t b = home(hash);; b = next(b)) {
-      const Bucket& bucket = buckets()[b];
-      // All five compared without a branch: which of them it is cannot be predicted.
-      uint32_t found = 0;
-      for (uint32_t s = 0; s < kSlots; ++s) found |= uint32_t{bucket.ids[s] == id} << s;
-      found &= (1u << bucket.used) - 1;
-      if (found != 0) return bucket.rows[__builtin_ctz(found)];
-      if (bucket.used < kSlots) return kNone;
+      const uint32_t row = find_in(buckets()[b], id);
+      if (row != kElsewhere) return row;
     }
+  }
+
+  // The same without waiting for memory beyond the id's own bucket: kElsewhere is an id that may be
+  // in a later one, the first two of which are being fetched then.
+  uint32_t find_at_home(uint64_t id, uint64_t hash) const {
+    const uint64_t b = home(hash);
+    const uint32_t row = find_in(buckets()[b], id);
+    if (row == kElsewhere) {
+      __builtin_prefetch(&buckets()[next(b)]);
+      __builtin_prefetch(&buckets()[next(next(b))]);
+    }
+    return row;
   }
 
   // The id must be absent.
@@ -84,6 +91,14 @@ class RowIndex {
     uint32_t used;
   };
 
+  static uint32_t find_in(const Bucket& bucket, uint64_t id) {
+    // All five compared without a branch: which of them it is cannot be predicted.
+    uint32_t found = 0;
+    for (uint32_t s = 0; s < kSlots; ++s) found |= uint32_t{bucket.ids[s] == id} << s;
+    found &= (1u << bucket.used) - 1;
+    if (found != 0) return bucket.rows[__builtin_ctz(found)];
+    return bucket.used < kSlots ? kNone : kElsewhere;
+  }
   Bucket* buckets() const { return static_cast<Bucket*>(memory_.data()); }
   // Any number of buckets, not a power of two: the table grows by sixteenths. The order of buckets
   // is that of the hashes, so growing reads and writes in sequence.

@@ -98,7 +98,7 @@ void ChunkPool::give_back(float* chunk) {
 }
 
 uint32_t RowMemory::add() {
-  FLEETX_CHECK(size_ < UINT32_MAX, "a shard has at most 2^32 - 1 rows");
+  FLEETX_CHECK(size_ < UINT32_MAX - 1, "a shard has at most 2^32 - 2 rows");
   if ((size_ & mask_) == 0) chunks_.push_back(pool_->take());
   return size_++;
 }

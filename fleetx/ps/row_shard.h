@@ -64,6 +64,7 @@ class alignas(64) RowShard {
 
   void prefetch(uint64_t hash) const { index_.prefetch(hash); }
   uint32_t find(uint64_t id, uint64_t hash) const { return index_.find(id, hash); }
+  uint32_t find_at_home(uint64_t id, uint64_t hash) const { return index_.find_at_home(id, hash); }
   float* row(uint32_t row) const { return rows_.row(row); }
 
   // Memory for the record of an id that has none; with a budget only after room().

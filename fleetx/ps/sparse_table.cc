@@ -48,11 +48,14 @@ inline void prefetch(const float* record, size_t floats) {
 
 }  // namespace
 
-// Where the ids of a few requests are.
+// Where a few ids of a request are.
 struct SparseTable::Group {
   size_t count = 0;
   uint32_t place[kGroup];  // in the request
-  float* record[kGroup];   // null: there is no row
+  uint64_t hash[kGroup];
+  float* record[kGroup];  // null: there is no row
+  size_t late_count = 0;
+  uint32_t late[kGroup];  // those that are not in their own bucket of the index
 };
 
 SparseTable::SparseTable(const SparseSpec& spec, int threads, const TableMemory& memory)
@@ -104,10 +107,6 @@ SparseTable::SparseTable(const SparseSpec& spec, int threads, const TableMemory&
 }
 
 SparseTable::~SparseTable() = default;
-
-SparseTable::Shard& SparseTable::shard_of(uint64_t hash) const {
-  return *shards_[hash >> shard_shift_];
-}
 
 template <class Of>
 int64_t SparseTable::sum(const Of& of) const {
@@ -168,44 +167,62 @@ void SparseTable::refuse() const {
 
 // makes(shard, id): whether an id that has no row gets one now; use(group) gets rows that have been
 // fetched. The shards of all ids must be taken. `order`: which ids; empty: all.
+//
+// Four groups are under way: of one the index's buckets are being fetched, in the next ids are
+// looked up and rows are being fetched, in the third those ids that are not in their own buckets
+// are looked up again, and the rows of the last are used.
 template <class Makes, class Use>
 void SparseTable::in_groups(std::span<const uint64_t> ids, std::span<const uint32_t> order,
                             Access access, const Makes& makes, const Use& use) {
   const bool notes = access == Access::kChange && tracks_;
   const size_t n = order.empty() ? ids.size() : order.size();
-  const auto place = [&](size_t i) { return order.empty() ? static_cast<uint32_t>(i) : order[i]; };
-  uint64_t hashes[2][kGroup];
-  Group groups[2];
-  const auto prefetch_index = [&](size_t begin, uint64_t* hash) {
-    for (size_t i = begin; i < std::min(n, begin + kGroup); ++i) {
-      hash[i - begin] = hash_id(ids[place(i)]);
-      shard_of(hash[i - begin]).prefetch(hash[i - begin]);
-    }
-  };
   const auto floats = static_cast<size_t>(record_floats_);
-  const auto look_up = [&](size_t begin, const uint64_t* hash, Group& group) {
-    group.count = std::min(n, begin + kGroup) - begin;
-    for (size_t i = 0; i < group.count; ++i) {
-      group.place[i] = place(begin + i);
-      Shard& shard = shard_of(hash[i]);
-      const uint64_t id = ids[group.place[i]];
-      uint32_t row = shard.find(id, hash[i]);
-      if (row == RowIndex::kNone && makes(shard, id)) [[unlikely]]
-        row = make(shard, id, hash[i]);
-      if (notes && row != RowIndex::kNone) [[unlikely]]
-        shard.note_change(row);
-      group.record[i] = row == RowIndex::kNone ? nullptr : shard.row(row);
-      if (group.record[i] != nullptr) prefetch(group.record[i], floats);
+  Group groups[4];
+  const auto fetch = [&](Group& group, size_t begin, size_t i) {
+    const uint32_t place = order.empty() ? static_cast<uint32_t>(begin + i) : order[begin + i];
+    group.place[i] = place;
+    group.hash[i] = hash_id(ids[place]);
+    shard_of(group.hash[i]).prefetch(group.hash[i]);
+  };
+  const auto settle = [&](Shard& shard, Group& group, size_t i, uint32_t row) {
+    const uint64_t id = ids[group.place[i]];
+    if (row == RowIndex::kNone && makes(shard, id)) [[unlikely]]
+      row = make(shard, id, group.hash[i]);
+    if (notes && row != RowIndex::kNone) [[unlikely]]
+      shard.note_change(row);
+    group.record[i] = row == RowIndex::kNone ? nullptr : shard.row(row);
+    if (group.record[i] != nullptr) prefetch(group.record[i], floats);
+  };
+  const auto look_up = [&](Group& group, size_t i) {
+    Shard& shard = shard_of(group.hash[i]);
+    const uint32_t row = shard.find_at_home(ids[group.place[i]], group.hash[i]);
+    if (row == RowIndex::kElsewhere)
+      group.late[group.late_count++] = static_cast<uint32_t>(i);
+    else
+      settle(shard, group, i, row);
+  };
+  const auto look_up_late = [&](Group& group) {
+    for (size_t l = 0; l < group.late_count; ++l) {
+      const uint32_t i = group.late[l];
+      Shard& shard = shard_of(group.hash[i]);
+      settle(shard, group, i, shard.find(ids[group.place[i]], group.hash[i]));
     }
   };
-  prefetch_index(0, hashes[0]);
-  size_t begin = 0;
-  for (int k = 0; begin < n; begin += kGroup, k ^= 1) {
-    prefetch_index(begin + kGroup, hashes[k ^ 1]);
-    look_up(begin, hashes[k], groups[k]);
-    if (begin > 0) use(groups[k ^ 1]);
+  const size_t count = (n + kGroup - 1) / kGroup;
+  for (size_t k = 0; k < count + 3; ++k) {
+    // Both in one loop: memory fetches while the processor compares.
+    Group& next = groups[k % 4];
+    Group& now = groups[(k + 3) % 4];
+    next.count = k < count ? std::min(kGroup, n - k * kGroup) : 0;
+    next.late_count = 0;
+    const size_t now_count = k > 0 ? now.count : 0;
+    for (size_t i = 0; i < std::max(next.count, now_count); ++i) {
+      if (i < next.count) fetch(next, k * kGroup, i);
+      if (i < now_count) look_up(now, i);
+    }
+    if (k > 1) look_up_late(groups[(k + 2) % 4]);
+    if (k > 2) use(groups[(k + 1) % 4]);
   }
-  if (n > 0) use(groups[((n + kGroup - 1) / kGroup - 1) % 2]);
 }
 
 // The same for ids of one shard, which is taken, of a table with a budget. It takes three passes

@@ -2,9 +2,9 @@
 // are spread over shards by a hash; a thread takes a shard for all ids of a request that fall into
 // it, so there is no lock per row, and threads work on different shards. Thread-safe.
 //
-// A request goes through its ids in small groups: while the rows of one group are copied or
-// updated, those of the next are being fetched from memory, and so are the index's buckets of the
-// group after it. Without that every id waits twice for memory.
+// A request goes through its ids in small groups, several of which are under way: while the rows of
+// one are copied or updated, those of others are being fetched from memory, and so are the index's
+// buckets of the one after them. Without that every id waits twice for memory.
 //
 // With a budget (TableMemory) rows that would be beyond it are put aside on disk; without a disk a
 // request that would make them is an error. What is pulled, saved and visited is the same to the
@@ -88,7 +88,7 @@ class SparseTable {
   using Shard = RowShard;
   using Taken = RowShard::Taken;
 
-  Shard& shard_of(uint64_t hash) const;
+  Shard& shard_of(uint64_t hash) const { return *shards_[hash >> shard_shift_]; }
   bool limited() const { return memory_.budget != nullptr; }
   bool admits(uint64_t id) const;
   bool counts(Shard& shard, uint64_t id);
