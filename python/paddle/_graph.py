@@ -176,6 +176,14 @@ class Parameter(Variable):
         """Does it belong on the parameter servers, where the job has some?"""
         return self._info["is_distributed"]
 
+    @is_distributed.setter
+    def is_distributed(self, value):
+        if value and not self.is_distributed:
+            raise native.UnsupportedError(
+                f"'{self.name}'.is_distributed = True: a parameter of which each worker has a part is made by "
+                "paddle.distributed.split (classes of a softmax, rows of a table), one on servers by "
+                "embedding(is_distributed=True); instead of a dist_* loss of PLSC, use its loss of the same name without dist_")
+
     @property
     def trainable(self):
         return not self.stop_gradient

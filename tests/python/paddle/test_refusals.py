@@ -107,3 +107,8 @@ def test_type_stubs_are_up_to_date():
     script = pathlib.Path(__file__).resolve().parents[3] / "scripts" / "make_stubs"
     got = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
     assert got.returncode == 0, got.stdout + got.stderr
+
+
+def test_a_parameter_is_not_divided_by_a_mark():
+    with pytest.raises(NotImplementedError, match="paddle.distributed.split"):
+        paddle.static.create_parameter([4, 4], "float32").is_distributed = True

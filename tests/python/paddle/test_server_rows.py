@@ -29,8 +29,9 @@ def feed(*pairs):
     return {"ids": np.array([p[0] for p in pairs], "int64"), "y": np.zeros((n, 1), "float32"),
             "show": np.ones((n, 1), "int64"), "click": np.array([[p[1]] for p in pairs], "int64")}
 if fleet.is_server():
-    fleet.init_server()
+    fleet.init_server("")  # no folder
     fleet.run_server()
+    fleet.stop_worker()  # some scripts end all processes so
 else:
     exe.run(static.default_startup_program())
     fleet.init_worker()

@@ -335,13 +335,13 @@ def _without_servers(name):
 
 
 def init_server(dirname=None, var_names=None):
-    """A server gets ready; with a folder it begins with what save_persistables has written there. In a job without
+    """A server gets ready; with a folder (not "") it begins with what save_persistables has written there. In a job without
     servers it does nothing and says so."""
     if _without_servers("init_server"):
         return
     if var_names is not None:
         raise refuse("fleet.init_server with var_names", "init_server(dirname)", "a server loads all that it keeps")
-    native.fleet.init_server("" if dirname is None else os.path.abspath(dirname))
+    native.fleet.init_server(os.path.abspath(dirname) if dirname else "")
 
 
 def run_server():
@@ -362,8 +362,8 @@ def init_worker(scopes=None):
 
 def stop_worker():
     """The servers have all gradients of this worker, and end when all workers have called it. In a job without servers
-    it does nothing and says so."""
-    if not _without_servers("stop_worker"):
+    it does nothing and says so; on a server it does nothing."""
+    if not _without_servers("stop_worker") and not is_server():
         native.fleet.stop_worker()
 
 
