@@ -336,6 +336,10 @@ def _known_feeds(ir, feed):
     return out
 
 
+def _has_sequences(value):
+    return isinstance(value, LoDTensor) and bool(value.lod())
+
+
 def _in_declared_shape(program, feed):
     """Feeds of fluid.layers.data may have another rank, as [n] for [-1, 1]: they take the declared shape where their
     elements fill it in one way only."""
@@ -343,7 +347,7 @@ def _in_declared_shape(program, feed):
     for name in program.loose_inputs.keys() & feed.keys():
         value, declared = feed[name], program.loose_inputs[name]
         rank = numpy.ndim(value)
-        if rank == len(declared) or not rank or any(d < 0 for d in declared[1:]) or isinstance(value, LoDTensor):
+        if rank == len(declared) or any(d < 0 for d in declared[1:]) or _has_sequences(value):
             continue
         array, sample = numpy.asarray(value), int(numpy.prod(declared[1:], dtype="int64"))
         if array.dtype != object and sample and array.size % sample == 0 and declared[0] in (-1, array.size // sample):

@@ -27,8 +27,7 @@ STEPS_SUFFIX: Any
 class Parameter(Variable):
     attr: Any
     def __init__(self, program: Program | None, name: str | None, attr: ParamAttr | Initializer | str | bool | None = None) -> None: ...
-    @property
-    def is_distributed(self) -> Any: ...
+    is_distributed: Any
     trainable: bool
     @property
     def optimize_attr(self) -> Any: ...

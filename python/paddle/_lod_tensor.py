@@ -34,7 +34,12 @@ class FedArray(numpy.ndarray):
     recursive_sequence_lengths = lod
 
 
-class LoDTensor:
+class _AlsoFed(type):
+    def __instancecheck__(cls, value):
+        return super().__instancecheck__(value) or cls is LoDTensor and isinstance(value, FedArray)
+
+
+class LoDTensor(metaclass=_AlsoFed):
     """An array with, possibly, lengths of the sequences in it."""
 
     def __init__(self, array=None):

@@ -35,7 +35,7 @@ def follow(program, feed):
     changed = {}
     for name in program.loose_inputs.keys() & feed.keys():
         value, declared = feed[name], program.ir.shape(name)
-        if isinstance(value, LoDTensor) or numpy.ndim(value) != len(declared):
+        if isinstance(value, LoDTensor) and value.lod() or numpy.ndim(value) != len(declared):
             continue
         fed = numpy.asarray(value).shape
         if any(d >= 0 and d != n for d, n in zip(declared, fed)):

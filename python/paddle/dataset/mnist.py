@@ -33,18 +33,22 @@ def _paths(split):
     return paths
 
 
-def reader_creator(split):
+def reader_creator(image_filename, label_filename, buffer_size=100):
+    """Of two files in MNIST's format; they are read as a whole, whatever buffer_size says."""
+    return _reader(lambda: (image_filename, label_filename))
+
+
+def _reader(paths):
     def read():
-        paths = _paths(split)
-        images, labels = _idx(paths[0], 3), _idx(paths[1], 1)
+        images, labels = (_idx(path, dims) for path, dims in zip(paths(), (3, 1)))
         for image, label in zip(images, labels):
             yield image.reshape(-1).astype("float32") / 127.5 - 1.0, int(label)
     return read
 
 
 def train():
-    return reader_creator("train")
+    return _reader(lambda: _paths("train"))
 
 
 def test():
-    return reader_creator("test")
+    return _reader(lambda: _paths("test"))

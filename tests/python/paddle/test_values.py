@@ -84,6 +84,7 @@ def test_feeds_of_another_rank_take_the_declared_shape():
     assert got[1].shape == (3, 1)
     clone = static.default_main_program().clone(for_test=True)
     assert exe.run(clone, feed={"x": a.reshape(3, 2, 2), "y": np.array([1, 2, 3])}, fetch_list=outs)[0].shape == (3, 1, 2, 2)
+    assert exe.run(feed={"y": 3}, fetch_list=[outs[1]])[0].shape == (1, 1)
     with pytest.raises(paddle.FleetXError, match="declares"):
         exe.run(feed={"x": np.zeros((3, 5), "float32"), "y": [1]}, fetch_list=[outs[0]])
     whole = fluid.layers.data("whole", [4, 1], append_batch_size=False)
@@ -112,6 +113,7 @@ def test_values_of_loaders_answer_like_lod_tensors():
     loader.set_batch_generator(lambda: iter([[np.ones((3, 2), "float32")]]))
     for feed in loader():
         value = feed[0]["x"]
+        assert isinstance(value, fluid.LoDTensor)
         assert value.shape() == [3, 2] and value.shape[0] == 3 and value.lod() == [] and np.array(value).sum() == 6
         assert static.Executor().run(feed=feed, fetch_list=[x * 2])[0].sum() == 12
     value.shape = (6,)
