@@ -101,7 +101,7 @@ void infer_grad(ir::Infer& c) {
   check_conv2d(c);
   const Convolution g = conv2d_geometry(c);
   const ir::TensorType out{c.in("x").dtype, g.dst};
-  c.check(c.in("dout") == out, c.show("dout"), "; expected ", out);
+  c.check(c.by_example() || c.in("dout") == out, c.show("dout"), "; expected ", out);
   const bool act = !c.attr<std::string>("act").empty();
   c.check(!act || (c.has("out") && c.in("out") == c.in("dout")), c.show("out"),
           "; with an act it must be given, like dout");

@@ -21,7 +21,7 @@ from paddle import onnx  # noqa: E402
 from paddle.files import load, save  # noqa: E402
 from paddle.static import Executor, global_scope, scope_guard  # noqa: E402
 
-__version__ = "2.1.0+fleetx"
+__version__ = "2.1.0"
 FleetXError = _native.FleetXError
 InvalidArgumentError = _native.InvalidArgumentError
 UnsupportedError = _native.UnsupportedError

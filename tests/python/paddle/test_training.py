@@ -89,3 +89,30 @@ def test_the_made_up_prices_are_as_easy_as_the_real_ones(seed):
             if float(exe.run(feed=feeder.feed(data), fetch_list=[cost])[0]) < 10.0:
                 return
     pytest.fail("the loss of no batch fell below 10")
+
+
+def test_pictures_of_any_size_are_trained():
+    """Height and width are known only when a batch is fed; the updates are those of a program that knows them."""
+    def network(size):
+        main, startup = static.Program(), static.Program()
+        with static.program_guard(main, startup), paddle.utils.unique_name.guard():
+            x, y = static.data("x", [None, 3, size, size]), static.data("y", [None, 1], "int64")
+            h = static.nn.conv2d(x, 4, 3, stride=2, padding=1, act="relu")
+            h = fluid.layers.pool2d(h, 3, "max", 2, 1)
+            h = static.nn.conv2d_transpose(h, 4, filter_size=2, stride=2)
+            h = fluid.layers.pool2d(h, pool_type="avg", global_pooling=True)
+            loss = paddle.mean(paddle.nn.functional.cross_entropy(static.nn.fc(h, 3), y))
+            paddle.optimizer.SGD(0.5).minimize(loss)
+        return main, startup, loss
+    random, losses = np.random.RandomState(0), {}
+    batches = [(random.rand(4, 3, 16, 16).astype("float32"), random.randint(0, 3, (4, 1))) for _ in range(4)]
+    for size in (16, None):
+        main, startup, loss = network(size)
+        startup.random_seed = 5
+        exe = static.Executor()
+        with static.scope_guard(static.Scope()):
+            exe.run(startup)
+            losses[size] = [float(exe.run(main, {"x": x, "y": y}, [loss])[0]) for x, y in batches]
+            if size is None:
+                exe.run(main, {"x": random.rand(2, 3, 22, 30).astype("float32"), "y": np.zeros((2, 1), "int64")}, [loss])
+    np.testing.assert_allclose(losses[None], losses[16], rtol=1e-5)
