@@ -132,7 +132,7 @@ _missing_modules.install()
 _DYNAMIC = "static programs: paddle.enable_static(), Executor.run"
 __getattr__ = _refuse.getter(__name__, {
     "DataParallel": "fleet.distributed_optimizer in a static program", "grad": "paddle.static.gradients",
-    "jit": _DYNAMIC, "Model": "a loop over Executor.run, or fleetx.MultiGPUTrainer",
+    "Model": "a loop over Executor.run, or fleetx.MultiGPUTrainer",
     "summary": "print(program)", "flops": "Executor.plan", "hapi": "a loop over Executor.run",
     "amp": "paddle.static.amp.decorate", "callbacks": "nothing",
     "distribution": "paddle.uniform, paddle.normal", "text": "paddle.dataset", "sysconfig": "cmake --install",
@@ -145,4 +145,4 @@ __getattr__ = _refuse.getter(__name__, {
 }, lazy={"fluid": "paddle.fluid", "fleet": "paddle.distributed.fleet", "dataset": "paddle.dataset", "distributed": "paddle.distributed",
          "common_ops_import": "paddle.common_ops_import", "device": "paddle.device", "compat": "paddle.compat",
          "framework": "paddle.framework", "inference": "paddle.inference", "profiler": "paddle.profiler", "incubate": "paddle.incubate",
-         "version": "paddle.version"})
+         "version": "paddle.version", "jit": "paddle.jit"})

@@ -16,6 +16,7 @@ from paddle import framework as framework
 from paddle import incubate as incubate
 from paddle import inference as inference
 from paddle import io as io
+from paddle import jit as jit
 from paddle import metric as metric
 from paddle import nn as nn
 from paddle import onnx as onnx

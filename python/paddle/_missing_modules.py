@@ -9,7 +9,7 @@ NEAREST = {
     "paddle.vision.transforms": "functions on NumPy arrays in the reader, or fleetx's data loaders",
     "paddle.vision.datasets": "paddle.dataset", "paddle.vision.models": "fleetx.applications",
     "paddle.vision.ops": "paddle.nn.functional", "paddle.text": "paddle.dataset, fleetx.text", "paddle.hapi": "a loop over Executor.run",
-    "paddle.jit": _DYGRAPH, "paddle.amp": "paddle.static.amp", "paddle.distribution": "paddle.uniform, paddle.normal",
+    "paddle.amp": "paddle.static.amp", "paddle.distribution": "paddle.uniform, paddle.normal",
     "paddle.v2": "paddle.fluid, and a loop over Executor.run", "paddle.trainer_config_helpers": "paddle.fluid.layers",
     "paddle.fluid.dygraph.nn": "paddle.nn, in a static program", "paddle.fluid.dygraph.layers": "paddle.nn.Layer",
     "paddle.fluid.layers.detection": "nothing: detection is not here", "paddle.fluid.layers.distributions": "paddle.uniform, paddle.normal",

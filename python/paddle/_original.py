@@ -17,7 +17,7 @@ ORIGINAL = {
         hamming_window hann_window hapi heaviside histogram histogram_bin_edges histogramdd hsplit hstack hub hypot i0
         i0e i1 i1e iinfo imag index_add index_fill index_put inner int int16 int8 inverse
         is_autocast_enabled is_complex
-        is_floating_point is_integer isin isneginf isposinf isreal jit kaiser_window kthvalue layer_norm lcm ldexp
+        is_floating_point is_integer isin isneginf isposinf isreal kaiser_window kthvalue layer_norm lcm ldexp
         lgamma linalg log_normal logaddexp logcumsumexp logit logspace manual_seed masked_scatter         matrix_transpose median mode msort multigammaln nan_to_num nanmean nanmedian nanquantile nansum
         narrow nextafter outer pdist poisson polar polygamma positive put_along_axis quantile
         quantization rad2deg rand_like randint_like randn_like ravel real reduce_as renorm rot90 row_stack

@@ -11,7 +11,7 @@ import paddle.fluid as fluid
 
 @pytest.mark.parametrize("path, words", [
     ("paddle.nn.Conv3DTranspose", "Conv2DTranspose"), ("paddle.static.nn.deform_conv2d", "conv2d"),
-    ("paddle.fluid.layers.IfElse", "where"), ("paddle.fluid.dygraph.to_variable", "static"), ("paddle.jit", "enable_static"),
+    ("paddle.fluid.layers.IfElse", "where"), ("paddle.fluid.dygraph.to_variable", "static"), ("paddle.jit.save", "save_inference_model"),
     ("paddle.fluid.layers.gather_tree", "loop over steps and beams"), ("paddle.fluid.contrib.model_stat", "plan"),
     ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.cholesky", "FleetX"),
     ("paddle.distributed.spawn", "fleetrun"),
@@ -29,7 +29,7 @@ def test_refused_names_name_the_nearest_thing(path, words):
     ("from paddle.fluid.layers import IfElse", "paddle.fluid.layers.IfElse exists in PaddlePaddle but not in FleetX; nearest: "),
     ("from paddle.fluid.layers.control_flow import IfElse", "control_flow.IfElse exists in PaddlePaddle"),
     ("from paddle.static.nn import row_conv", "paddle.static.nn.row_conv exists in PaddlePaddle"),
-    ("from paddle import jit", "paddle.jit exists in PaddlePaddle but not in FleetX; nearest: static programs"),
+    ("from paddle import Model", "paddle.Model exists in PaddlePaddle but not in FleetX; nearest: a loop"),
     ("from paddle.optimizer import LBFGS", "paddle.optimizer.LBFGS exists in PaddlePaddle"),
     ("import paddle.vision.transforms as T", "FleetX does not have it; nearest: functions on NumPy arrays"),
     ("from paddle.vision.transforms import Compose", "FleetX does not have it; nearest: functions on NumPy arrays"),
