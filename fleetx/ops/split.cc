@@ -1,5 +1,5 @@
 // split: x cut along an axis into `outs`: lengths `sections` (one may be -1: the rest), or `num`
-// equal parts. Any dtype. dx = concat(douts).
+// equal parts, each of the length `part` if that is given. Any dtype. dx = concat(douts).
 #include "fleetx/ops/lib/copy_kernel.h"
 #include "fleetx/ops/lib/pieces.h"
 
@@ -18,6 +18,10 @@ void infer(ir::Infer& c) {
     c.check(num == 0 || num == count, "num is ", num, ", but there are ", count, " outs");
     c.check(c.by_example() || length % count == 0, c.show("x"), "; axis ", axis,
             " cannot be cut into ", count, " equal parts");
+    const auto part = c.attr<int64_t>("part");
+    c.check(part == 0 || c.by_example() || length == part * count, c.show("x"), "; axis ", axis,
+            " has the length ", length, ", but ", count, " parts of ", part, " make ",
+            part * count);
     sections.assign(static_cast<size_t>(count), length / count);
   }
   c.check(static_cast<int64_t>(sections.size()) == count, sections.size(), " sections ",
@@ -54,6 +58,7 @@ FLEETX_OP(split)
     .output("outs", ir::Arity::kMany)
     .attr("sections", ir::Ints{})
     .attr("num", 0)
+    .attr("part", 0)
     .attr("axis", 0)
     .infer(infer)
     .grad(grad)

@@ -237,8 +237,13 @@ class Unroll {
 
   void cut(const ir::VarInfo& data) {
     ir::Attrs attrs{{"axis", 0}};
-    if (options_.micro_batch_size > 0)
-      attrs.emplace("sections", ir::Ints(static_cast<size_t>(count_), options_.micro_batch_size));
+    // The sizes of values that other stages send are not known before there is a batch: those of
+    // data must not be either.
+    if (options_.micro_batch_size > 0) {
+      const auto rows = data.attrs.find("rows");
+      const int64_t each = rows == data.attrs.end() ? 1 : rows->second.as<int64_t>();
+      attrs.emplace("part", options_.micro_batch_size * each);
+    }
     rw_.append({.type = "split",
                 .inputs = {{"x", {data.name}}},
                 .outputs = {{"outs", names(data.name)}},

@@ -70,6 +70,7 @@ TEST(SplitErrors, NameTheSections) {
   bad({{"sections", ir::Ints{2, 2}}}, 2, {"[2,2]", "make up 5"});
   bad({{"sections", ir::Ints{-1, -1}}}, 2, {"at most one -1"});
   bad({{"sections", ir::Ints{5}}}, 2, {"1 sections", "2 outs"});
+  bad({{"part", 2}}, 5, {"length 5", "5 parts of 2 make 10"});
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct Job {
   std::vector<strategies::Request> more = {};
   int steps = 6;
   int64_t batch = 24;
+  int64_t micro_batch_size = 1;  // any
   std::string load = "", save = "";
   ir::Names fetch = {};  // beside the loss
 };
@@ -52,8 +53,10 @@ Made make(const Job& job, int rank) {
   made.loss = loss.name();
   made.startup.set_seed(7);
   std::vector<strategies::Request> requests = job.more;
-  requests.push_back(
-      {"pipeline", {{"micro_batches", job.micro_batches}, {"schedule", job.schedule}}});
+  requests.push_back({"pipeline",
+                      {{"micro_batches", job.micro_batches},
+                       {"micro_batch_size", job.micro_batch_size},
+                       {"schedule", job.schedule}}});
   if (job.dp > 1) requests.push_back({"data_parallel"});
   strategies::ResolvedStrategies resolved(requests,
                                           {.mesh = Mesh({{"pp", job.pp}, {"dp", job.dp}}, rank)});
@@ -168,6 +171,20 @@ TEST(Pipeline, TwoStagesComputeWhatOneDoes) {
     job.schedule = schedule;
     expect_same_training(train(job), one, 1e-6, schedule);
   }
+}
+
+// The labels are on another stage than the data, whose sizes are sent with them.
+TEST(Pipeline, SizeOfAMicroBatch) {
+  Job job{.net = guarded};
+  const Result any = train(job);
+  job.micro_batch_size = 6;
+  expect_same_training(train(job), any, 1e-6, "one stage");
+  job.pp = 2;
+  expect_same_training(train(job), any, 1e-6, "two stages");
+  job.pp = 1;
+  job.batch = 20;
+  expect_error(Error::Kind::kInvalidArgument, {"20, but 4 parts of 6 make 24"},
+               [&] { train(job); });
 }
 
 // ---- text ----
