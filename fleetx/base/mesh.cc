@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #include "fleetx/base/error.h"
 #include "fleetx/base/mesh_part.h"
@@ -101,15 +102,35 @@ std::vector<int> Mesh::group(std::string_view group) const {
   return ranks;
 }
 
+namespace {
+
+// Of degrees that do not make `workers`, of which all but dp make `others`.
+std::string what_would_help(const Degrees& degrees, int workers, int64_t others) {
+  if (degrees.dp == -1) {
+    const int64_t next = (workers / others + 1) * others;
+    return str(" (dp -1: as many as are left): pp x sharding x mp is ", others, ", so start ",
+               workers > others ? str(next - others, " or ") : "", next, " workers");
+  }
+  const int64_t made = others * degrees.dp;
+  const int64_t off = std::abs(made - workers);
+  return str(", but to ", made, ", ", off, made > workers ? " more" : " fewer", ": start ", made,
+             " workers",
+             workers % others == 0 ? str(", or set dp to ", workers / others, " or to -1") : "");
+}
+
+}  // namespace
+
 Mesh mesh_of(const Degrees& degrees, int workers, int rank) {
   Degrees d = degrees;
   for (const auto& [name, degree] : {std::pair{"sharding", d.sharding}, {"pp", d.pp}, {"mp", d.mp}})
     check_arg(degree >= 1, "mesh: the degree of '", name, "' is ", degree, "; must be at least 1");
+  check_arg(d.dp == -1 || d.dp >= 1, "mesh: the degree of 'dp' is ", d.dp,
+            "; must be at least 1, or -1: as many as the others leave");
   const int64_t others = int64_t{1} * d.sharding * d.pp * d.mp;
   if (d.dp == -1) d.dp = static_cast<int>(workers / others);
   check_arg(d.dp >= 1 && others * d.dp == workers, "mesh: the degrees pp ", d.pp, " x sharding ",
             d.sharding, " x dp ", degrees.dp, " x mp ", d.mp, " do not multiply to the ", workers,
-            " workers of the job", degrees.dp == -1 ? " (dp -1: as many as are left)" : "");
+            " workers of the job", what_would_help(degrees, workers, others));
   return Mesh({{"pp", d.pp}, {"dp", d.sharding * d.dp}, {"mp", d.mp}}, rank);
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/expect_error.h"
+
 #include "fleetx/base/error.h"
 
 namespace fleetx {
@@ -73,6 +75,21 @@ TEST(Mesh, ThoseWhoDivideTheStateAreNeighboursAlongTheBatch) {
   EXPECT_EQ(mesh.group("dp/4"), (Ranks{4, 5, 6, 7}));
   EXPECT_EQ(mesh.group("dp%4"), (Ranks{1, 5}));
   EXPECT_THROW(mesh_of({.dp = 2, .sharding = 3}, 8, 0), Error);
+}
+
+TEST(Mesh, DegreesThatDoNotFitSayWhatWould) {
+  using testing::contains;
+  const auto error = [](const Degrees& degrees, int workers) {
+    return testing::error_of([&] { mesh_of(degrees, workers, 0); });
+  };
+  EXPECT_TRUE(contains(error({.dp = 2, .sharding = 3}, 8),
+                       "do not multiply to the 8 workers of the job, but to 6, 2 fewer: start 6 "
+                       "workers"));
+  EXPECT_TRUE(contains(error({.dp = 3, .pp = 2}, 4),
+                       "to 6, 2 more: start 6 workers, or set dp to 2 or to -1"));
+  EXPECT_TRUE(contains(error({.pp = 3}, 8), "pp x sharding x mp is 3, so start 6 or 9 workers"));
+  EXPECT_TRUE(contains(error({.dp = 0}, 2), "the degree of 'dp' is 0"));
+  EXPECT_TRUE(contains(error({.mp = 4}, 2), "pp x sharding x mp is 4, so start 4 workers"));
 }
 
 TEST(Mesh, DegreesMakeTheMeshOfAJob) {
