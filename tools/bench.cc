@@ -94,7 +94,7 @@ void bench(const BenchCommand& c) {
   const std::vector<double> plans = fleet::util().all_gather(mib(m.plan_bytes + m.process_bytes));
   fleet::barrier_worker();  // nobody ends while others measure
   if (!fleet::is_first_worker()) return;
-  w.items *= workers / w.stages;
+  w.items *= w.parts();
   if (c.json) {
     nlohmann::ordered_json line = {{"model", c.model},
                                    {"batch", w.batch},

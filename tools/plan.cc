@@ -1,11 +1,10 @@
 // fleetx plan: what the planner makes of a program, without running it.
-#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "fleetx/base/names.h"
 #include "fleetx/base/threads.h"
-#include "fleetx/predict/report.h"
 #include "tools/commands.h"
 #include "tools/plan_request.h"
 #include "tools/program_file.h"
@@ -31,28 +30,10 @@ void print_job(const runtime::PlannedProgram& plan) {
 }
 
 // What a step takes and needs on these machines.
-void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
-  const predict::Machine machine = predict::Machine::load(c.machines);
-  const predict::Setting setting{.machine = machine,
-                                 .ranks_per_host = c.ranks_per_host,
-                                 .guarded_share = guarded_share(c.request.with),
-                                 .process_bytes = made.process_bytes};
-  // Ranks of other stages of a pipeline have plans of their own.
-  const bool staged = made.mesh.has("pp") && made.mesh.size("pp") > 1;
-  std::vector<PlannedRequest> others;
-  std::vector<const runtime::PlannedProgram*> stages;
-  if (staged)
-    for (const int rank : made.mesh.group("pp")) {
-      PlanRequest other = c.request;
-      other.rank = rank;
-      others.push_back(make_plan(other));
-    }
-  for (const PlannedRequest& other : others) stages.push_back(&other.plan);
-  if (!staged) stages.push_back(&made.plan);
-  const std::vector<predict::Prediction> all = predict::predict_stages(stages, setting);
-  const auto& p = *std::ranges::max_element(
-      all, {}, [](const predict::Prediction& s) { return s.peak_bytes(); });
-  const int per_host = predict::ranks_per_host(setting, made.mesh);
+void print_prediction(const PlanCommand& c, const PlannedRequest& made,
+                      const predict::Machine& machine) {
+  const PredictedRequest all = predict_request(c.request, made, machine, c.ranks_per_host);
+  const predict::Prediction& p = all.largest();
   if (!c.timeline.empty()) p.timeline.save(c.timeline);
   if (c.json) {
     const nlohmann::ordered_json line = {
@@ -65,20 +46,14 @@ void print_prediction(const PlanCommand& c, const PlannedRequest& made) {
         {"host_mb", p.links.host_bytes / 1e6},
         {"network_mb", p.links.network_bytes / 1e6},
         {"workers", made.mesh.world()},
-        {"ranks_per_host", per_host}};
+        {"ranks_per_host", all.ranks_per_host}};
     std::cout << line.dump() << "\n";
     return;
   }
-  std::vector<predict::RankKind> kinds;
-  const int each = made.mesh.world() / static_cast<int>(all.size());
-  for (size_t i = 0; i < all.size(); ++i)
-    kinds.push_back({staged ? str("stage ", i) : "worker", each, all[i]});
-  std::cout << predict::report(kinds, made.mesh, machine, per_host);
-  // Stages, and workers that divide layers, have the same part of the batch.
-  const int parts = made.mesh.has("dp") ? made.mesh.size("dp") : 1;
+  std::cout << all.report(made, machine);
   if (made.items > 0)
-    std::cout << "\nall workers: " << decimal(made.items * parts / p.seconds, 1) << " " << made.unit
-              << "/s\n";
+    std::cout << "\nall workers: " << decimal(made.items * made.parts() / p.seconds, 1) << " "
+              << made.unit << "/s\n";
 }
 
 // An error, not only a line of the table: scripts ask for it.
@@ -98,19 +73,21 @@ void plan(const PlanCommand& c) {
       !c.machines.empty() || (c.timeline.empty() && c.ranks_per_host == 0),
       "--timeline and --ranks-per-host need --machines FILE, which `fleetx calibrate` writes");
   check_arg(!c.machines.empty() || !c.json, "--json is about --machines FILE, which is not there");
+  std::optional<predict::Machine> machine;  // its mistakes come first
+  if (!c.machines.empty()) machine = predict::Machine::load(c.machines);
   const PlannedRequest made = make_plan(c.request);
   check_limit(c, made);
-  if (c.json) return print_prediction(c, made);
+  if (c.json) return print_prediction(c, made, *machine);
   std::cout << "# " << c.request.file << ": " << summary(made.program) << "\n# feeds:";
   for (const auto& [name, type] : made.plan.feeds) std::cout << " " << name << " " << type;
   std::cout << "; fetches: " << (made.fetch.empty() ? "none" : join(made.fetch, ", ")) << "; "
             << num_threads() << " threads\n";
   if (!made.mesh.axes().empty()) print_job(made.plan);
   std::cout << "\n";
-  if (c.machines.empty())
-    std::cout << made.plan.table();
+  if (machine)
+    print_prediction(c, made, *machine);
   else
-    print_prediction(c, made);
+    std::cout << made.plan.table();
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include "fleetx/base/names.h"
 #include "fleetx/base/process_memory.h"
 #include "fleetx/base/threads.h"
+#include "fleetx/fleet/distributed_optimizer.h"
+#include "fleetx/predict/report.h"
 #include "tools/program_file.h"
 
 namespace fleetx::tools {
@@ -50,9 +52,32 @@ Mesh parse_mesh(const std::string& text, int rank) {
   return mesh_of(degrees, static_cast<int>(workers), rank);
 }
 
+// The strategy may have degrees of its own; they must make the same mesh.
+void check_degrees(const PlanRequest& c, const Mesh& mesh) {
+  const fleet::DistributedStrategy strategy = strategy_of(c.with);
+  if (strategy.hybrid_configs == fleet::HybridConfigs{}) return;
+  const Mesh wanted = fleet::mesh_of(strategy, mesh.world(), c.rank);
+  for (const Mesh::Axis& axis : wanted.axes())
+    check_arg(mesh.size(axis.name) == axis.size, "--mesh ", c.mesh, " has ", axis.name, " ",
+              mesh.size(axis.name), ", but the degrees of the strategy's hybrid_configs make it ",
+              axis.size, "; write --mesh pp=", wanted.size("pp"), ",dp=", wanted.size("dp"),
+              ",mp=", wanted.size("mp"), ", or leave the degrees out");
+}
+
 Mesh job_of(const PlanRequest& c) {
+  if (c.workers > 0) {
+    const Mesh mesh = c.mesh.empty() ? fleet::mesh_of(strategy_of(c.with), c.workers, c.rank)
+                                     : parse_mesh(c.mesh, c.rank);
+    check_arg(mesh.world() == c.workers, "--mesh ", c.mesh, " has ", mesh.world(),
+              " workers, but --workers says ", c.workers, "; leave one of them out");
+    check_degrees(c, mesh);
+    return mesh;
+  }
   check_arg(!c.mesh.empty() || c.rank == 0, "--rank ", c.rank, " needs a --mesh");
-  return c.mesh.empty() ? Mesh() : parse_mesh(c.mesh, c.rank);
+  if (c.mesh.empty()) return {};
+  Mesh mesh = parse_mesh(c.mesh, c.rank);
+  check_degrees(c, mesh);
+  return mesh;
 }
 
 std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts) {
@@ -123,6 +148,7 @@ struct Subject {
   ir::Names fetch;
   double items = 0;
   std::string unit = "";
+  fleet::DistributedStrategy strategy = {};
 };
 
 Subject from_file(const PlanRequest& c) {
@@ -133,10 +159,34 @@ Subject from_file(const PlanRequest& c) {
   return s;
 }
 
-Subject from_workload(const PlanRequest& c, const Mesh& mesh) {
-  Workload w =
-      describe_workload(c.file, c.batch, mesh.axes().empty() ? mesh_of({}, 1, 0) : mesh, c.with);
-  return {std::move(w.main), std::move(w.feed_types), {w.loss}, w.items, w.unit};
+// Where `auto` chooses stages or divided layers, the job has another mesh than was asked for.
+Subject from_workload(const PlanRequest& c, Mesh& mesh) {
+  const bool alone = mesh.axes().empty();
+  Workload w = describe_workload(c.file, c.batch, alone ? mesh_of({}, 1, 0) : mesh, c.with);
+  if (!alone) mesh = w.mesh;
+  return {std::move(w.main),    std::move(w.feed_types), {w.loss}, w.items, w.unit,
+          std::move(w.strategy)};
+}
+
+bool is_built_in(const PlanRequest& r) {
+  return !std::filesystem::exists(r.file) && is_workload(r.file);
+}
+
+PlannedRequest plan_for(const PlanRequest& r, Mesh mesh) {
+  PlannedRequest made;
+  Subject s = is_built_in(r) ? from_workload(r, mesh) : from_file(r);
+  made.mesh = std::move(mesh);
+  made.fetch = r.fetch.empty() ? s.fetch : r.fetch;
+  runtime::PlanOptions options;
+  options.skip = {r.skip.begin(), r.skip.end()};
+  options.mesh = made.mesh;
+  made.process_bytes = resident_bytes();
+  made.plan = runtime::plan_program(s.program, s.feeds, made.fetch, options);
+  made.program = std::move(s.program);
+  made.items = s.items;
+  made.unit = s.unit;
+  made.strategy = std::move(s.strategy);
+  return made;
 }
 
 }  // namespace
@@ -175,20 +225,43 @@ void add_options(CLI::App& command, PlanRequest& r) {
 
 PlannedRequest make_plan(const PlanRequest& r) {
   if (r.threads > 0) set_num_threads(r.threads);
-  const bool built_in = !std::filesystem::exists(r.file) && is_workload(r.file);
-  PlannedRequest made;
-  made.mesh = job_of(r);
-  Subject s = built_in ? from_workload(r, made.mesh) : from_file(r);
-  made.fetch = r.fetch.empty() ? s.fetch : r.fetch;
-  runtime::PlanOptions options;
-  options.skip = {r.skip.begin(), r.skip.end()};
-  options.mesh = made.mesh;
-  made.process_bytes = resident_bytes();
-  made.plan = runtime::plan_program(s.program, s.feeds, made.fetch, options);
-  made.program = std::move(s.program);
-  made.items = s.items;
-  made.unit = s.unit;
-  return made;
+  return plan_for(r, job_of(r));
+}
+
+const predict::Prediction& PredictedRequest::largest() const {
+  return *std::ranges::max_element(kinds, {},
+                                   [](const predict::Prediction& p) { return p.peak_bytes(); });
+}
+
+std::string PredictedRequest::report(const PlannedRequest& made,
+                                     const predict::Machine& machine) const {
+  std::vector<predict::RankKind> rows;
+  const int each = made.mesh.world() / static_cast<int>(kinds.size());
+  for (size_t i = 0; i < kinds.size(); ++i)
+    rows.push_back({kinds.size() > 1 ? str("stage ", i) : "worker", each, kinds[i]});
+  std::string text = predict::report(rows, made.mesh, machine, ranks_per_host);
+  if (made.mesh.world() > 1 && made.plan.groups.empty())
+    text += "\nthe program makes no calls to other workers: each of them trains by itself\n";
+  return text;
+}
+
+PredictedRequest predict_request(const PlanRequest& request, const PlannedRequest& made,
+                                 const predict::Machine& machine, int ranks_per_host) {
+  const predict::Setting setting{.machine = machine,
+                                 .ranks_per_host = ranks_per_host,
+                                 .guarded_share = fleet::guarded_share(made.strategy),
+                                 .process_bytes = made.process_bytes};
+  // Ranks of other stages of a pipeline have plans of their own, with the same strategies.
+  PlanRequest as_chosen = request;
+  as_chosen.with.chosen = made.strategy;
+  std::vector<PlannedRequest> others;
+  std::vector<const runtime::PlannedProgram*> stages;
+  if (made.mesh.has("pp") && made.mesh.size("pp") > 1)
+    for (const int rank : made.mesh.group("pp"))
+      others.push_back(plan_for(as_chosen, Mesh(made.mesh.axes(), rank)));
+  for (const PlannedRequest& other : others) stages.push_back(&other.plan);
+  if (others.empty()) stages.push_back(&made.plan);
+  return {predict::predict_stages(stages, setting), predict::ranks_per_host(setting, made.mesh)};
 }
 
 }  // namespace fleetx::tools

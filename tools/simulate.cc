@@ -3,7 +3,6 @@
 
 #include "fleetx/base/threads.h"
 #include "fleetx/predict/faults.h"
-#include "fleetx/predict/report.h"
 #include "tools/commands.h"
 #include "tools/plan_request.h"
 #include "tools/table.h"
@@ -49,21 +48,17 @@ void simulate(SimulateCommand c) {
             "checkpoint_s: 20, restart_s: 120}`");
   check_arg(machine.failures.checkpoint_s > 0, c.machines,
             ": 'failures.checkpoint_s' is 0: where checkpoints cost nothing, no interval is best");
-  c.request.mesh = str("dp=", c.workers);
+  c.request.workers = c.workers;
   const PlannedRequest made = make_plan(c.request);
-  const predict::Setting setting{.machine = machine,
-                                 .ranks_per_host = c.ranks_per_host,
-                                 .guarded_share = guarded_share(c.request.with),
-                                 .process_bytes = made.process_bytes};
-  const predict::Prediction p = predict::predict(made.plan, setting);
-  const int per_host = predict::ranks_per_host(setting, made.mesh);
-  std::cout << predict::report({{"worker", c.workers, p}}, made.mesh, machine, per_host) << "\n";
+  const PredictedRequest all = predict_request(c.request, made, machine, c.ranks_per_host);
+  const int per_host = all.ranks_per_host;
+  std::cout << all.report(made, machine) << "\n";
   const predict::FaultModel model{.hosts = (c.workers + per_host - 1) / per_host,
                                   .failures = machine.failures};
   std::cout << model.hosts << " hosts: a failure every " << decimal(model.mtbf_s() / 3600, 2)
             << " h, " << decimal(machine.failures.checkpoint_s, 1) << " s for a checkpoint, "
             << decimal(machine.failures.restart_s, 1) << " s to restart\n\n";
-  print_intervals(model, c.interval, 1 / p.seconds);
+  print_intervals(model, c.interval, 1 / all.kinds.front().seconds);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tools/workload.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "fleetx/base/names.h"
 #include "fleetx/base/rng.h"
@@ -23,15 +24,10 @@ using ir::Var;
 // Declares data variables and makes their contents, where `values` says so.
 class Feeder {
  public:
-  Feeder(ir::Builder& builder, Workload& workload, bool values, int64_t micro_batches)
-      : b_(builder),
-        workload_(workload),
-        batch_(workload.batch),
-        micro_batch_(workload.batch / micro_batches),
-        values_(values) {}
+  Feeder(ir::Builder& builder, Workload& workload, bool values)
+      : b_(builder), workload_(workload), batch_(workload.batch), values_(values) {}
 
   int64_t batch() const { return batch_; }
-  int64_t micro_batch() const { return micro_batch_; }  // of a pipeline; else the batch
   // Shapes are those of one example.
   Var normal(const std::string& name, const Shape& shape) {
     return make<float>(name, shape, [](Philox r, uint64_t i) { return r.normal(i); });
@@ -45,15 +41,27 @@ class Feeder {
     return make<float>(name, shape,
                        [](Philox r, uint64_t i) { return static_cast<float>(r.bits(i) % 2); });
   }
-  // Given values, for the whole batch.
-  Var values(const std::string& name, Shape shape, const std::vector<int64_t>& values) {
+  // Given values, for the whole batch. They may depend on the samples that are computed together:
+  // those of a micro-batch, where there is a pipeline.
+  using Values = std::function<std::vector<int64_t>(int64_t micro_batch)>;
+  Var values(const std::string& name, Shape shape, Values values) {
     workload_.feed_types.emplace_back(name, ir::TensorType{i64, shape});
-    if (values_) workload_.feeds.emplace_back(name, Tensor::of(shape, values));
+    if (values_) {
+      later_.push_back({workload_.feeds.size(), std::move(values)});
+      workload_.feeds.emplace_back(name, Tensor(i64, shape));
+    }
     const int64_t rows = shape[0] / batch_;
     shape[0] = -1;
     const Var data = b_.data(name, i64, std::move(shape));
     if (rows > 1) ir::Rewriter(workload_.main).edit_var(name).attrs.emplace("rows", rows);
     return data;
+  }
+  // Once it is known how the batch is cut.
+  void finish(int64_t micro_batches) {
+    for (const auto& [feed, values] : later_) {
+      Tensor& t = workload_.feeds[feed].second;
+      t = Tensor::of(t.shape(), values(batch_ / micro_batches));
+    }
   }
 
  private:
@@ -75,8 +83,9 @@ class Feeder {
 
   ir::Builder& b_;
   Workload& workload_;
-  int64_t batch_, micro_batch_;
+  int64_t batch_;
   bool values_;
+  std::vector<std::pair<size_t, Values>> later_;
 };
 
 struct Trained {
@@ -107,14 +116,19 @@ Trained bert(Feeder& f, const models::BertOptions& o) {
   constexpr int64_t kLength = 128, kMasked = 20;
   const Var words = f.integers("words", {kLength}, o.vocabulary);
   const Var sentences = f.integers("sentences", {kLength}, 2);
-  std::vector<int64_t> positions;
-  for (int64_t i = 0; i < f.batch() * kMasked; ++i)
-    positions.push_back(i / kMasked % f.micro_batch() * kLength +
-                        i % kMasked * (kLength / kMasked));
-  std::vector<int64_t> answers;
-  for (size_t i = 0; i < positions.size(); ++i)
-    answers.push_back(static_cast<int64_t>(Philox(2, 0).bits(i)) % o.vocabulary);
   const int64_t n = f.batch() * kMasked;
+  const auto positions = [n](int64_t micro_batch) {
+    std::vector<int64_t> values;
+    for (int64_t i = 0; i < n; ++i)
+      values.push_back(i / kMasked % micro_batch * kLength + i % kMasked * (kLength / kMasked));
+    return values;
+  };
+  const auto answers = [n, words = o.vocabulary](int64_t) {
+    std::vector<int64_t> values;
+    for (int64_t i = 0; i < n; ++i)
+      values.push_back(static_cast<int64_t>(Philox(2, 0).bits(static_cast<uint64_t>(i))) % words);
+    return values;
+  };
   const models::BertPretraining p =
       models::bert_pretraining({.words = words, .sentences = sentences},
                                {.positions = f.values("positions", {n}, positions),
@@ -239,19 +253,16 @@ const Entry& entry_of(const std::string& name) {
   return entries().front();
 }
 
-fleet::DistributedStrategy strategy_for(const WorkloadStrategies& with) {
+}  // namespace
+
+fleet::DistributedStrategy strategy_of(const WorkloadStrategies& with) {
+  if (with.chosen) return *with.chosen;
   fleet::DistributedStrategy strategy;
   if (!with.file.empty()) strategy.load_text(with.file);
   strategy.recompute |= with.recompute;
   strategy.amp |= !with.amp.empty();
   if (with.amp == "f16") strategy.amp_configs.dtype = "float16";
   return strategy;
-}
-
-}  // namespace
-
-double guarded_share(const WorkloadStrategies& with) {
-  return fleet::guarded_share(strategy_for(with));
 }
 
 namespace {
@@ -267,18 +278,21 @@ Workload build(const Entry& entry, int64_t batch, bool values, const WorkloadStr
   Workload w;
   w.batch = batch > 0 ? batch : entry.info.batch;
   w.unit = entry.unit;
-  const fleet::DistributedStrategy strategy = strategy_for(with);
+  const fleet::DistributedStrategy strategy = strategy_of(with);
   const int64_t parts = micro_batches_of(strategy);
   check_arg(w.batch % parts == 0, "--batch ", w.batch, " cannot be cut into the ", parts,
             " micro-batches of the strategy; choose a multiple");
   ir::Builder b(w.main, w.startup);
-  Feeder feeder(b, w, values, parts);
+  Feeder feeder(b, w, values);
   const Trained trained = entry.build(feeder);
   w.loss = trained.loss.name();
   for (const Var& v : trained.outputs) w.outputs.push_back(v.name());
   w.items = trained.items;
-  if (strategy.pipeline) w.stages = strategy.hybrid_configs.pp_degree;
-  minimize(with.momentum ? momentum() : entry.optimizer(), strategy, trained.loss);
+  const fleet::DistributedOptimizer used =
+      minimize(with.momentum ? momentum() : entry.optimizer(), strategy, trained.loss);
+  w.strategy = used.strategy();
+  w.mesh = used.mesh();
+  feeder.finish(micro_batches_of(w.strategy));
   return w;
 }
 
@@ -287,7 +301,9 @@ Workload build(const Entry& entry, int64_t batch, bool values, const WorkloadStr
 Workload make_workload(const std::string& name, int64_t batch, const WorkloadStrategies& with) {
   const auto minimize = [](auto optimizer, const auto& strategy, const Var& loss) {
     if (!fleet::is_initialized()) fleet::init({.is_collective = true});
-    fleet::distributed_optimizer(std::move(optimizer), strategy).minimize(loss);
+    auto used = fleet::distributed_optimizer(std::move(optimizer), strategy);
+    used.minimize(loss);
+    return used;
   };
   return build(entry_of(name), batch, true, with, minimize);
 }
@@ -295,7 +311,9 @@ Workload make_workload(const std::string& name, int64_t batch, const WorkloadStr
 Workload describe_workload(const std::string& name, int64_t batch, const Mesh& mesh,
                            const WorkloadStrategies& with) {
   const auto minimize = [&](auto optimizer, const auto& strategy, const Var& loss) {
-    fleet::DistributedOptimizer(std::move(optimizer), strategy, mesh).minimize(loss);
+    fleet::DistributedOptimizer used(std::move(optimizer), strategy, mesh);
+    used.minimize(loss);
+    return used;
   };
   return build(entry_of(name), batch, false, with, minimize);
 }

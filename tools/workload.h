@@ -1,10 +1,12 @@
 // The networks that `fleetx bench` runs, on made-up data held in memory.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fleetx/base/mesh.h"
+#include "fleetx/fleet/distributed_strategy.h"
 #include "fleetx/ir/program.h"
 #include "fleetx/runtime/executor.h"
 
@@ -18,8 +20,11 @@ struct Workload {
   runtime::Feeds feeds;  // of these types
   int64_t batch = 0;
   double items = 0;  // per step: images, tokens, examples
-  int stages = 1;    // of a pipeline: so many workers train on one batch
   std::string unit;
+  fleet::DistributedStrategy strategy;  // with auto: what was chosen
+  Mesh mesh;                            // that it needs
+  // Workers that have a part of the batch: stages, and those that divide layers, have the same.
+  int parts() const { return mesh.has("dp") ? mesh.size("dp") : 1; }
 };
 
 struct WorkloadInfo {
@@ -35,11 +40,12 @@ struct WorkloadStrategies {
   std::string amp = "";  // bf16 or f16; "": f32
   bool recompute = false;
   std::string file = "";  // with the text of a DistributedStrategy
+  // Instead of all these: what `auto` has chosen for another rank of the job.
+  std::optional<fleet::DistributedStrategy> chosen = {};
   bool momentum = false;  // instead of the network's own optimizer: dgc needs it
 };
 
-// In which part of all steps the guarded ones run (predict/predict.h).
-double guarded_share(const WorkloadStrategies& with);
+fleet::DistributedStrategy strategy_of(const WorkloadStrategies& with);
 
 // batch 0: the default. An unknown name is an error that lists the known ones. In a job of several
 // workers the program is that of this worker, and `batch` and `items` are its share.

@@ -52,8 +52,9 @@ class DistributedOptimizer {
       std::source_location where = std::source_location::current());
 
   optim::Optimizer& inner() { return *optimizer_; }
-  // With auto, after minimize: what was chosen.
+  // With auto, after minimize: what was chosen, and the mesh that it needs.
   const DistributedStrategy& strategy() const { return strategy_; }
+  const Mesh& mesh() const { return mesh_; }
   const std::vector<passes::Report>& applied() const { return applied_; }  // after minimize
 
  private:

@@ -100,6 +100,30 @@ TEST_F(PredictTool, AModelThatDoesNotFitIsRefusedWithWhatIsMissing) {
   EXPECT_TRUE(contains(chosen.err, "chose sharding stage")) << chosen.err;
 }
 
+// The job has the mesh that auto has chosen, not the one that it was asked about.
+TEST_F(PredictTool, StagesThatAutoChoosesAreThere) {
+  const std::string slow = folder.write(
+      "slow.yaml",
+      "name: two hosts\ncores: 1\nranks: 1\nmemory_GiB: 64\n"
+      "compute: {f32_GFLOPS: 100, memory_GBps: 20}\n"
+      "links: {host: {GBps: 5, latency_us: 1}, network: {GBps: 0.01, latency_us: 20}}\n"
+      "failures: {host_mtbf_hours: 5000, checkpoint_s: 20, restart_s: 120}\n");
+  const std::string strategy =
+      folder.write("auto.prototxt",
+                   "auto: true auto_configs { allow: \"pipeline\" batch_size: 64 "
+                   "machine: \"" +
+                       slow + "\" }");
+  const ToolResult r = run_tool({"plan", "mlp", "--batch", "64", "--mesh", "dp=2", "--machines",
+                                 slow, "--strategy", strategy});
+  ASSERT_EQ(r.code, 0) << r.err;
+  for (const char* part : {"job: 2 workers, pp 2; 2 hosts of 1 rank", "stage 0", "stage 1"})
+    EXPECT_TRUE(contains(r.out, part)) << r.out;
+  const ToolResult faulty = run_tool({"simulate", "mlp", "--batch", "64", "--workers", "2",
+                                      "--machines", slow, "--strategy", strategy});
+  ASSERT_EQ(faulty.code, 0) << faulty.err;
+  EXPECT_TRUE(contains(faulty.out, "job: 2 workers, pp 2")) << faulty.out;
+}
+
 TEST_F(PredictTool, SimulateFindsTheBestInterval) {
   const ToolResult r = run_tool({"simulate", "mlp", "--machines", cluster, "--workers", "1000",
                                  "--checkpoint-interval", "600"});
@@ -109,13 +133,25 @@ TEST_F(PredictTool, SimulateFindsTheBestInterval) {
     EXPECT_TRUE(contains(r.out, part));
 }
 
+// A program that was saved before there were workers.
+TEST_F(PredictTool, WorkersThatDoNotTalkAreNoted) {
+  const std::string file = folder.write("program.txt", kProgram);
+  const std::vector<std::string> args{"plan",   file,   "--batch",    "2",
+                                      "--mesh", "dp=2", "--machines", cluster};
+  const ToolResult r = run_tool(args);
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "makes no calls to other workers"));
+}
+
 TEST_F(PredictTool, CalibrateWritesWhatPlanReads) {
   const std::string file = folder / "machine.yaml";
-  const ToolResult r = run_tool({"calibrate", "--models", "tiny-mlp:8", "--seconds", "1", file});
+  const ToolResult r =
+      run_tool({"calibrate", "--models", "tiny-mlp:8:merge", "--seconds", "1", file});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "classes of ops"));
   EXPECT_TRUE(contains(read(file), "op: fc"));
   EXPECT_TRUE(contains(read(file), "kernel: "));
+  EXPECT_TRUE(contains(read(file), "op: accumulate"));
   const ToolResult plan = run_tool({"plan", "tiny-mlp", "--mesh", "dp=2", "--machines", file});
   EXPECT_EQ(plan.code, 0) << plan.err;
 }
@@ -127,6 +163,17 @@ TEST_F(PredictTool, MistakesAreExplained) {
   expect_error(run_tool({"plan", "mlp", "--timeline", folder / "t.json"}), 2, "need --machines");
   expect_error(run_tool({"calibrate", "--models", "mlp:0", folder / "m"}), 2, "MODEL:BATCH");
   expect_error(run_tool({"calibrate", "--models", "mpl", folder / "m"}), 2, "no such model");
+  expect_error(run_tool({"calibrate", "--models", "mlp:8:half", folder / "m"}), 2, "bf16 or f16");
+  expect_error(
+      run_tool({"simulate", "mlp", "--machines", cluster, "--workers", "8", "--mesh", "dp=4"}), 2,
+      "has 4 workers, but --workers says 8");
+  const std::string staged =
+      folder.write("staged", "pipeline: true hybrid_configs { pp_degree: 2 }");
+  expect_error(run_tool({"plan", "mlp", "--mesh", "dp=4", "--strategy", staged}), 2,
+               "has pp 1, but the degrees of the strategy's hybrid_configs make it 2; write --mesh "
+               "pp=2,dp=2,mp=1");
+  expect_error(run_tool({"plan", "mlp", "--mesh", "dp=3", "--strategy", staged}), 2,
+               "pp x sharding x mp is 2, so start 2 or 4 workers");
   const std::string reliable = folder.write(
       "reliable.yaml", std::string(kCluster).substr(0, std::string(kCluster).find("failures")));
   expect_error(run_tool({"simulate", "mlp", "--machines", reliable, "--workers", "8"}), 2,
