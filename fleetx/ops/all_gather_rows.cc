@@ -188,8 +188,22 @@ void infer_wait(ir::Infer& c) {
 }
 
 // At most: only the rows that are there travel.
-ir::Cost cost(const ir::Infer& c) {
+ir::Cost cost_start(const ir::Infer& c) {
   return {.communication = ir::communication_of(c, ir::CommKind::kAllGather, "x")};
+}
+
+// Who has waited divides the rows of all.
+ir::Cost cost_wait(const ir::Infer& c) {
+  const ir::TensorType& out = c.out("out");
+  return {.flops = static_cast<double>(out.rows) *
+                   static_cast<double>(out.shape.numel(1, out.shape.rank())),
+          .bytes = 2 * ir::bytes_of(out)};
+}
+
+ir::Cost cost(const ir::Infer& c) {
+  ir::Cost both = cost_wait(c);
+  both.communication = cost_start(c).communication;
+  return both;
 }
 
 FLEETX_OP(all_gather_rows)
@@ -211,7 +225,7 @@ FLEETX_OP(all_gather_rows_start)
     .required_attr("group", ir::AttrType::kString)
     .required_attr("ranks", ir::AttrType::kInt)
     .infer(infer_start)
-    .cost(cost)
+    .cost(cost_start)
     .kernel<Start>()
     .collective();
 
@@ -223,6 +237,7 @@ FLEETX_OP(all_gather_rows_wait)
     .required_attr("group", ir::AttrType::kString)
     .required_attr("ranks", ir::AttrType::kInt)
     .infer(infer_wait)
+    .cost(cost_wait)
     .view("out", "x")
     .kernel<Wait>()
     .collective()

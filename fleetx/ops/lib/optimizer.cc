@@ -1,5 +1,7 @@
 #include "fleetx/ops/lib/optimizer.h"
 
+#include <cmath>
+
 namespace fleetx::ops {
 namespace {
 
@@ -13,19 +15,26 @@ bool is_stored(const ir::TensorType& type) {
          type.kind == ir::VarKind::kDense;
 }
 
+// Rows lie anywhere: each is whole cache lines, read and written, and its id is sorted.
+double bytes_of_rows(const ir::TensorType& grad, double width, double written) {
+  constexpr double kLine = 64, kSorted = 2 * 32;
+  const double row = std::ceil(4 * width / kLine) * kLine;
+  return static_cast<double>(grad.rows) * (2 * written * row + 4 * width + kSorted);
+}
+
 // Each state, the gradient and the parameter are read; states and the parameter are written.
 ir::Cost cost(const ir::Infer& c) {
   ir::Cost cost;
-  const size_t written = c.op().def->outputs.size();
+  const auto written = static_cast<double>(c.op().def->outputs.size());
   for (size_t i = 0; i < c.count("param"); ++i) {
     const ir::TensorType& grad = c.in("grad", i);
     const Shape& shape = grad.shape;
-    const auto elements =
-        grad.kind == ir::VarKind::kDense
-            ? static_cast<double>(shape.numel())
-            : static_cast<double>(grad.rows) * static_cast<double>(shape.numel(1, shape.rank()));
-    cost.flops += elements * static_cast<double>(4 * written);
-    cost.bytes += elements * static_cast<double>(4 * (2 * written + 1));
+    const bool dense = grad.kind == ir::VarKind::kDense;
+    const auto width = static_cast<double>(dense ? 1 : shape.numel(1, shape.rank()));
+    const double elements =
+        dense ? static_cast<double>(shape.numel()) : static_cast<double>(grad.rows) * width;
+    cost.flops += elements * 4 * written;
+    cost.bytes += dense ? elements * 4 * (2 * written + 1) : bytes_of_rows(grad, width, written);
   }
   return cost;
 }
