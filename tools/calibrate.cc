@@ -1,5 +1,7 @@
 // fleetx calibrate: measures this machine and writes the description that predictions are made
 // from.
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -40,8 +42,8 @@ constexpr double kSlower = 1.6;
 struct CalibrateCommand {
   std::string file = "machine.yaml";
   // The large ones last: they have the time that the others leave.
-  std::vector<std::string> models = {"mlp:64",          "wide-deep:256", "resnet50:4",
-                                     "resnet50:4:bf16", "bert-short:2",  "bert-short:2:bf16",
+  std::vector<std::string> models = {"mlp:64",          "wide-deep:512:merge", "resnet50:4",
+                                     "resnet50:4:bf16", "bert-short:4:merge",  "bert-short:4:bf16",
                                      "vgg16:2",         "vgg16:2:bf16"};
   double seconds = 100;
 };
@@ -51,24 +53,69 @@ struct Subject {
   std::string model;
   int64_t batch = 0;
   std::string amp;
+  bool merge = false;
+
+  fleet::DistributedStrategy strategy() const {
+    fleet::DistributedStrategy s;
+    s.amp = !amp.empty();
+    if (amp == "f16") s.amp_configs.dtype = "float16";
+    s.gradient_merge = merge;
+    if (merge) s.gradient_merge_configs.k_steps = 2;
+    return s;
+  }
 };
 
 Subject parse_subject(const std::string& text) {
   Subject s;
-  const size_t colon = text.find(':'), second = text.find(':', colon + 1);
-  s.model = text.substr(0, colon);
-  if (colon != std::string::npos) {
-    const std::string batch = text.substr(colon + 1, second - colon - 1);
-    const bool digits = !batch.empty() && batch.size() < 7 &&
-                        batch.find_first_not_of("0123456789") == std::string::npos;
-    check_arg(digits && std::stol(batch) > 0, "--models '", text,
-              "': write MODEL:BATCH or MODEL:BATCH:bf16, resnet50:4 for example");
-    s.batch = std::stol(batch);
-    if (second != std::string::npos) s.amp = text.substr(second + 1);
+  size_t end = text.find(':');
+  s.model = text.substr(0, end);
+  for (int part = 1; end != std::string::npos; ++part) {
+    const size_t begin = end + 1;
+    end = text.find(':', begin);
+    const std::string word = text.substr(begin, end == std::string::npos ? end : end - begin);
+    if (part == 1) {
+      const bool digits = !word.empty() && word.size() < 7 &&
+                          word.find_first_not_of("0123456789") == std::string::npos;
+      check_arg(digits && std::stol(word) > 0, "--models '", text,
+                "': write MODEL:BATCH or MODEL:BATCH:bf16, resnet50:4 for example");
+      s.batch = std::stol(word);
+      continue;
+    }
+    check_arg(word == "bf16" || word == "f16" || word == "merge", "--models '", text,
+              "': the type is bf16 or f16; merge trains with gradient_merge");
+    if (word == "merge")
+      s.merge = true;
+    else
+      s.amp = word;
   }
-  check_arg(s.amp.empty() || s.amp == "bf16" || s.amp == "f16", "--models '", text,
-            "': the type is bf16 or f16");
   return s;
+}
+
+// This thread has the core that a process has which fleetrun starts for each core: the calls of
+// its rank run there, too, on a thread that it starts.
+void stay_on_core(int rank) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || rank-- > 0) continue;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(cpu, &own);
+    sched_setaffinity(0, sizeof own, &own);
+    return;
+  }
+}
+
+// run(rank) by a thread for each rank, each with a core of its own.
+template <class Run>
+void on_cores(int ranks, const Run& run) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&run, rank] {
+      stay_on_core(rank);
+      run(rank);
+    });
+  for (std::thread& thread : threads) thread.join();
 }
 
 // CPU time of this thread, in seconds.
@@ -101,7 +148,8 @@ class Trainer {
  public:
   explicit Trainer(const Subject& subject)
       : name_(subject.model + (subject.amp.empty() ? "" : " " + subject.amp)),
-        work_(make_workload(subject.model, subject.batch, {.amp = subject.amp})) {}
+        work_(make_workload(subject.model, subject.batch, {.chosen = subject.strategy()})),
+        times_(subject.merge ? 2 : 1) {}
 
   void measure(double seconds, int ranks, predict::Samples& samples) {
     const auto start = Clock::now();
@@ -122,14 +170,14 @@ class Trainer {
       while (rank == 0 && !over) {
         plan.run(watcher);
         ++steps;
-        const bool enough = steps >= kEnoughSteps && seconds_since(first) > kEnoughSeconds;
-        over = enough || (steps >= kLeastSteps && seconds_since(start) > seconds);
+        const bool enough = steps >= times_ * kEnoughSteps && seconds_since(first) > kEnoughSeconds;
+        over = enough || (steps >= times_ * kLeastSteps && seconds_since(start) > seconds);
       }
     };
-    std::vector<std::thread> others;
-    for (int rank = 1; rank < ranks; ++rank) others.emplace_back(train, rank);
-    train(0);
-    for (std::thread& other : others) other.join();
+    if (ranks > 1)
+      on_cores(ranks, train);
+    else
+      train(0);
     std::cerr << "  " << name_ << ", batch " << work_.batch << ", " << num_threads()
               << (num_threads() == 1 ? " core" : " cores") << ": " << steps << " steps in "
               << decimal(seconds_since(start), 1) << " s\n";
@@ -138,6 +186,7 @@ class Trainer {
  private:
   std::string name_;
   Workload work_;
+  int times_;  // so many steps do what one does otherwise
 };
 
 // The rates that the ops reach which have most to do: those of files written by hand.
@@ -170,33 +219,78 @@ double copy_rate() {
   return best;
 }
 
-// Ranks as threads: they use the same shared memory and algorithms as processes of a host.
+// Ranks as threads, each with a core, as processes of a host have them: they use the same shared
+// memory and algorithms, and calls run beside the computation of their rank.
 class Ranks {
  public:
   explicit Ranks(int count) : ranks_(comm::make_local(count)) {}
 
   int count() const { return static_cast<int>(ranks_.size()); }
-  // The mean of `calls` all-reduces of vectors of this size.
+  // The mean of `calls` all-reduces of vectors of this size, each of which is waited for.
   double seconds(size_t bytes, int calls) {
-    std::vector<std::thread> threads;
     double taken = 0;
-    for (size_t r = 0; r < ranks_.size(); ++r)
-      threads.emplace_back([&, r] {
-        const std::shared_ptr<void> memory = ranks_[r]->allocate(bytes);
-        std::memset(memory.get(), 0, bytes);
-        const auto once = [&] {
-          ranks_[r]->all_reduce(memory.get(), static_cast<int64_t>(bytes / sizeof(float)), f32);
-        };
-        once();
-        const auto start = Clock::now();
-        for (int i = 0; i < calls; ++i) once();
-        if (r == 0) taken = seconds_since(start) / calls;
-      });
-    for (std::thread& thread : threads) thread.join();
+    on_cores(count(), [&](int rank) {
+      const std::shared_ptr<void> memory = allocate(rank, bytes);
+      start(rank, memory.get(), bytes).wait();
+      const auto begin = Clock::now();
+      for (int i = 0; i < calls; ++i) start(rank, memory.get(), bytes).wait();
+      if (rank == 0) taken = seconds_since(begin) / calls;
+    });
     return taken;
   }
 
+  // How much of its speed the computation of a rank keeps while its calls are under way, which need
+  // its core, too: the median of several, as each is a small difference of times.
+  double overlap() {
+    constexpr size_t kBytes = 8 << 20;
+    constexpr int kCalls = 20, kTimes = 5;
+    const Workload w = make_workload("sgemm", 256);
+    std::barrier<> together(count());
+    std::vector<double> kept;
+    int steps = 0;
+    on_cores(count(), [&](int rank) {
+      const ir::Program main = w.main, startup = w.startup;
+      runtime::Scope scope;
+      runtime::Executor exe;
+      exe.run(startup, scope);
+      runtime::Plan& plan = exe.plan(main, scope, w.feeds, {w.loss});
+      exe.run(plan);
+      const std::shared_ptr<void> memory = allocate(rank, kBytes);
+      start(rank, memory.get(), kBytes).wait();
+      const auto timed = [&](int calls, int runs) {
+        together.arrive_and_wait();
+        const auto begin = Clock::now();
+        comm::Work last;
+        for (int i = 0; i < calls; ++i) last = start(rank, memory.get(), kBytes);
+        for (int i = 0; i < runs; ++i) exe.run(plan);
+        last.wait();
+        together.arrive_and_wait();
+        return seconds_since(begin);
+      };
+      const double one = timed(0, 10) / 10, calls = timed(kCalls, 0);
+      if (rank == 0) steps = 1 + static_cast<int>(3 * calls / one);
+      together.arrive_and_wait();
+      for (int time = 0; time < kTimes; ++time) {
+        const double alone = timed(0, steps), call = timed(kCalls, 0);
+        const double both = timed(kCalls, steps);
+        if (rank == 0) kept.push_back(1 - (both - alone) / call);
+      }
+    });
+    std::ranges::nth_element(kept, kept.begin() + kTimes / 2);
+    return std::clamp(kept[kTimes / 2], 0.05, 1.0);
+  }
+
  private:
+  std::shared_ptr<void> allocate(int rank, size_t bytes) {
+    std::shared_ptr<void> memory = ranks_[static_cast<size_t>(rank)]->allocate(bytes);
+    std::memset(memory.get(), 0, bytes);
+    return memory;
+  }
+  comm::Work start(int rank, void* data, size_t bytes) {
+    return ranks_[static_cast<size_t>(rank)]->start(comm::Call::all_reduce(
+        data, static_cast<int64_t>(bytes / sizeof(float)), f32, comm::ReduceOp::kSum));
+  }
+
   std::vector<std::unique_ptr<comm::Communicator>> ranks_;
 };
 
@@ -212,34 +306,6 @@ void measure_calls(Ranks& ranks, predict::Link& link) {
     link.rates.push_back({static_cast<double>(bytes), moved * ranks.count() / flowing});
   }
   link.bytes_per_second = link.rates.back().bytes_per_second;
-}
-
-// How much of its speed computation keeps while calls are under way, which need cores, too: the
-// median of several, as each is a small difference of two times.
-double measure_overlap(Ranks& ranks) {
-  constexpr size_t kBytes = 8 << 20;
-  constexpr int kCalls = 30, kTimes = 5;
-  const Workload w = make_workload("sgemm", 512);
-  runtime::Scope scope;
-  runtime::Executor exe;
-  exe.run(w.startup, scope);
-  runtime::Plan& plan = exe.plan(w.main, scope, w.feeds, {w.loss});
-  exe.run(plan);
-  std::vector<double> kept;
-  for (int time = 0; time < kTimes; ++time) {
-    const double call = ranks.seconds(kBytes, kCalls) * kCalls;
-    auto start = Clock::now();
-    int steps = 0;
-    for (; steps < 3 || seconds_since(start) < 2 * call; ++steps) exe.run(plan);
-    const double alone = seconds_since(start);
-    std::thread caller([&] { ranks.seconds(kBytes, kCalls); });
-    start = Clock::now();
-    for (int i = 0; i < steps; ++i) exe.run(plan);
-    kept.push_back(1 - (seconds_since(start) - alone) / call);
-    caller.join();
-  }
-  std::ranges::nth_element(kept, kept.begin() + kTimes / 2);
-  return std::clamp(kept[kTimes / 2], 0.05, 1.0);
 }
 
 // Ops of all networks, in the seconds that there are.
@@ -284,7 +350,9 @@ void calibrate(const CalibrateCommand& c) {
   m.memory_rate = copy_rate();
   Ranks ranks(std::clamp(m.cores, 2, 8));
   measure_calls(ranks, m.host);
-  m.overlap = measure_overlap(ranks);
+  set_num_threads(1);
+  m.host.overlap = ranks.overlap();
+  set_num_threads(m.cores);
   std::cerr << "ops\n";
   m.ops = measure_ops(subjects, c.seconds - seconds_since(start));
   set_rates(m);
@@ -308,7 +376,8 @@ void add_calibrate(CLI::App& app) {
   command->add_option("FILE", c->file, "the description to write")->capture_default_str();
   command
       ->add_option("--models", c->models,
-                   "whose ops are timed: MODEL:BATCH or MODEL:BATCH:bf16, with commas between")
+                   "whose ops are timed: MODEL:BATCH, MODEL:BATCH:bf16 or MODEL:BATCH:merge (with "
+                   "gradient_merge), with commas between")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--seconds", c->seconds, "that it may take, about")

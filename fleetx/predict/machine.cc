@@ -120,6 +120,7 @@ Link parse_link(Section s) {
   link.tensor_s = s.number("tensor_us", 0, 1e8, 0) * kMicro;
   link.shared = s.flag("shared", true);
   link.ring = s.flag("ring", false);
+  if (s.has("overlap")) link.overlap = s.number("overlap", 0.01, 1);
   for (const YAML::Node& entry : s.list("rates")) {
     Section rate(entry, s.full("rates"), s.source());
     link.rates.push_back({rate.number("bytes", 1, 1e15), rate.number("GBps", 1e-6, 1e6) * kGiga});
@@ -189,6 +190,7 @@ void write_link(std::ostream& out, const char* name, const Link& link) {
   if (link.tensor_s > 0) out << ", tensor_us: " << link.tensor_s / kMicro;
   out << ", shared: " << (link.shared ? "true" : "false");
   if (link.ring) out << ", ring: true";
+  if (link.overlap > 0) out << ", overlap: " << link.overlap;
   if (!link.rates.empty()) out << ", rates: [";
   for (size_t i = 0; i < link.rates.size(); ++i)
     out << (i == 0 ? "" : ", ") << "{bytes: " << link.rates[i].bytes

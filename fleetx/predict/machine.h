@@ -42,6 +42,7 @@ struct Link {
   bool ring = false;
   bool shared = true;         // by all ranks of a host; false: each has one of its own
   std::vector<Rate> rates{};  // by size, ascending; none: always bytes_per_second
+  double overlap = 0;         // as that of the machine, for calls over this link; 0: the machine's
 
   double rate(double bytes) const;
   bool operator==(const Link&) const = default;
@@ -76,7 +77,9 @@ struct Machine {
   double memory_bytes = 0;
   double f32_flops = 0, half_flops = 0, memory_rate = 0;
   double op_s = 0;
-  double overlap = 1;  // speed of computation while this rank communicates, of its speed alone
+  // Speed of computation while its rank communicates, of its speed alone, where a rank has one
+  // core; with more it loses as much of one of them.
+  double overlap = 1;
   Link host, network;
   std::vector<OpSample> ops{};
   Failures failures{};

@@ -102,12 +102,14 @@ class Tasks {
         const auto call = by_ticket_.find(step.ticket);
         if (call != by_ticket_.end())
           tasks.push_back({.kind = Task::Kind::kWait, .name = step.label, .call = call->second});
+        if (step.cost.flops > 0) compute(step, tasks);
         return;
       }
-      tasks.push_back(
-          {.name = step.label, .seconds = op_seconds(plan_, step, machine_, per_host_)});
+      compute(step, tasks);
       return;
     }
+    // What it computes itself: dgc chooses what it sends.
+    if (step.cost.flops > 0) compute(step, tasks);
     const Link& link =
         way_of(plan_, c.group, per_host_).hosts > 1 ? machine_.network : machine_.host;
     if (link.tensor_s > 0 && plan_.groups.at(c.group) > 1)
@@ -123,6 +125,14 @@ class Tasks {
       tasks.push_back({.kind = Task::Kind::kWait, .name = step.label, .call = number});
   }
 
+  void compute(const Step& step, std::vector<Task>& tasks) const {
+    tasks.push_back({.name = step.label, .seconds = op_seconds(plan_, step, machine_, per_host_)});
+  }
+
+  double overlap_of(const Link& link) const {
+    return link.overlap > 0 ? link.overlap : machine_.overlap;
+  }
+
   Task call_of(const Step& step, int number) const {
     const ir::Communication& c = step.cost.communication;
     const Way way = way_of(plan_, c.group, per_host_);
@@ -134,6 +144,8 @@ class Tasks {
               .name = str(step.label, ", ", step.inputs.size(), " tensors"),
               .group = c.group,
               .call = number};
+    const double kept = overlap_of(use.network_bytes > 0 ? network : host);
+    task.overlap = 1 - (1 - kept) / std::max(1.0, cores_of_rank(machine_, per_host_));
     task.latency_s = rounds_of(c.kind, way.local) * host.latency_s +
                      rounds_of(c.kind, way.hosts) * network.latency_s;
     if (use.host_bytes > 0)
@@ -177,8 +189,7 @@ std::vector<Prediction> predict_stages(const std::vector<const PlannedProgram*>&
     for (size_t i = 0; i < stages.size(); ++i)
       ranks.push_back({.name = str("rank ", stages[i]->mesh.rank()),
                        .tasks = tasks[i].make(with_guarded),
-                       .host = stages[i]->mesh.rank() / per_host,
-                       .overlap = setting.machine.overlap});
+                       .host = stages[i]->mesh.rank() / per_host});
     return simulate(ranks);
   };
   const Timeline all = run(true);

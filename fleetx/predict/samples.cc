@@ -7,7 +7,13 @@ namespace fleetx::predict {
 namespace {
 
 int size_class(double work) {
-  return work > 0 ? static_cast<int>(std::lround(2 * std::log2(work))) : -1;
+  return work > 0 ? static_cast<int>(std::lround(4 * std::log2(work))) : -1;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 }  // namespace
@@ -25,27 +31,25 @@ void Samples::add(const runtime::PlannedProgram& plan, const runtime::Step& step
   if (cost.flops <= 0 && cost.bytes <= 0) return;
   Class& c = classes_[{step.label, std::string(step.kernel->implementation()), dtype_of(plan, step),
                        size_class(cost.flops), size_class(cost.bytes)}];
-  c.flops += cost.flops;
-  c.bytes += cost.bytes;
-  c.seconds.push_back(seconds);
+  Measured& m = c[{plan.program.id(), &step - plan.steps.data()}];
+  m.flops = cost.flops;
+  m.bytes = cost.bytes;
+  m.seconds.push_back(seconds);
 }
 
 std::vector<OpSample> Samples::take() const {
   std::vector<OpSample> out;
-  for (const auto& [key, c] : classes_) {
-    std::vector<double> seconds = c.seconds;
-    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-    std::nth_element(seconds.begin(), middle, seconds.end());
-    const auto n = static_cast<double>(seconds.size());
+  for (const auto& [key, ops] : classes_) {
     const auto& [op, kernel, dtype, flops, bytes] = key;
-    // The file has a nanosecond for its least.
-    out.push_back({.op = op,
-                   .dtype = dtype,
-                   .flops = c.flops / n,
-                   .bytes = c.bytes / n,
-                   .seconds = std::max(*middle, 1e-9),
-                   .kernel = kernel,
-                   .cores = cores_});
+    OpSample sum{.op = op, .dtype = dtype, .kernel = kernel, .cores = cores_};
+    const auto n = static_cast<double>(ops.size());
+    for (const auto& [place, m] : ops) {
+      sum.flops += m.flops / n;
+      sum.bytes += m.bytes / n;
+      sum.seconds += median(m.seconds) / n;
+    }
+    sum.seconds = std::max(sum.seconds, 1e-9);  // the file has no less
+    out.push_back(std::move(sum));
   }
   return out;
 }

@@ -161,9 +161,10 @@ class Simulation {
   }
 
   double speed_of(size_t r) const {
-    const bool calls = std::ranges::any_of(
-        calls_, [&](const Call& c) { return c.rank == r && c.start >= 0 && !c.done; });
-    return calls ? given_[r].overlap : 1;
+    double speed = 1;
+    for (const Call& c : calls_)
+      if (c.rank == r && c.start >= 0 && !c.done) speed = std::min(speed, c.task->overlap);
+    return speed;
   }
 
   double next_event() {

@@ -28,6 +28,7 @@ struct Task {
   std::string group = {};
   double latency_s = 0;              // before anything flows
   double host_s = 0, network_s = 0;  // of the links' time
+  double overlap = 1;                // speed of computation of its rank while it is under way
   int call = kNoCall;                // number within the rank
   // Of a message: calls of two ranks on one channel are the two ends of one transfer, the first
   // with the first. "": a call whose other ranks do the same as this one.
@@ -38,8 +39,7 @@ struct Task {
 struct SimulatedRank {
   std::string name;
   std::vector<Task> tasks;
-  int host = 0;        // ranks of one host share its links
-  double overlap = 1;  // speed of computation while a call of this rank is under way
+  int host = 0;  // ranks of one host share its links
 };
 
 struct Span {

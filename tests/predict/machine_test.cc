@@ -49,7 +49,8 @@ TEST(Machine, ReadsWhatItWrites) {
                .tensor_s = 2e-6,
                .ring = true,
                .shared = false,
-               .rates = {{1024, 1e8}, {1048576, 1e9}}};
+               .rates = {{1024, 1e8}, {1048576, 1e9}},
+               .overlap = 0.75};
   m.ops = {{"conv2d", f32, 1e9, 2e6, 0.02}, {"cast", bf16, 0, 4096, 1e-5}};
   m.ops.push_back({"fc", f32, 1e6, 1e3, 0.5, "own:strassen, converted to f32", 1});
   m.failures = {.mtbf_s = 3600, .checkpoint_s = 5, .restart_s = 60};

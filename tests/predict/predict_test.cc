@@ -84,6 +84,36 @@ TEST(Predict, ARingOverAllRanksSendsMoreBetweenHosts) {
   EXPECT_NEAR(p.time.exposed_s, 0.6, 1e-6);
 }
 
+// A call and 2 s of products at once: what the call takes of a core is lost, the more the fewer
+// cores a rank has.
+TEST(Predict, CallsTakeTimeFromComputationOfTheirRank) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var x = b.data("x", f32, {1000, 1000});
+  const ir::Attrs attrs{{"group", "dp"}, {"op", "sum"}};
+  const ir::Results call =
+      b.op("all_reduce_start", {{"xs", std::vector{x}}}, attrs, {{"out", ir::Names{"pending"}}});
+  const ir::Var y = nn::fc(x, {.size = 1000, .bias = false});
+  b.op("all_reduce_wait", {{"xs", std::vector{b.var("pending")}}, {"ticket", call["ticket"]}},
+       attrs, {{"out", ir::Names{"all"}}});
+  runtime::PlanOptions options;
+  options.mesh = Mesh({{"dp", 2}}, 0);
+  const runtime::PlannedProgram plan =
+      runtime::plan_program(main, {{"x", {f32, {1000, 1000}}}}, {y.name(), "all"}, options);
+  const auto seconds = [&](const Machine& m, int per_host) {
+    return predict(plan, {.machine = m, .ranks_per_host = per_host}).seconds;
+  };
+  Machine m = machine();  // the call takes 0.08 s inside of the host, 0.4 s between hosts
+  m.cores = 2;
+  m.f32_flops = 2e9;
+  EXPECT_NEAR(seconds(m, 2), 2, 0.01);
+  m.host.overlap = 0.25;
+  EXPECT_NEAR(seconds(m, 2), 2 + 0.75 * 0.08, 0.01);
+  EXPECT_NEAR(seconds(m, 1), 1, 0.01);  // another link
+  m.overlap = 0.5;
+  EXPECT_NEAR(seconds(m, 1), 1 + 0.5 / 2 * 0.4, 0.01);  // of one of two cores
+}
+
 TEST(Predict, TensorsOfACallCostTheProgramTime) {
   Machine m = machine();
   const double without = predict(plan_of(2), {.machine = m, .ranks_per_host = 2}).time.compute_s;
@@ -150,6 +180,44 @@ TEST(Predict, TheSameImplementationTellsMoreThanTheSameShape) {
   EXPECT_NEAR(op_seconds(plan, *fc, m, 1), 2, 1e-9);
   m.ops = {sample(1, 9, "another")};
   EXPECT_NEAR(op_seconds(plan, *fc, m, 1), 9, 1e-9);
+}
+
+// What is half as large and what is twice as large tell the same about what lies between.
+TEST(Predict, ShapesBetweenMeasuredOnesAreInterpolated) {
+  const runtime::PlannedProgram plan = plan_of(1);
+  const auto fc =
+      std::ranges::find(plan.steps, "fc", [](const runtime::Step& s) { return s.label; });
+  ASSERT_NE(fc, plan.steps.end());
+  Machine m = machine();
+  const auto sample = [&](double part, double slower) {
+    return OpSample{"fc", f32, fc->cost.flops * part, fc->cost.bytes * part, 2 * part * slower};
+  };
+  m.ops = {sample(0.5, 3), sample(2, 5)};  // of the 2 s that the rates say
+  EXPECT_NEAR(op_seconds(plan, *fc, m, 1), 2 * 4, 1e-9);
+  m.ops.push_back(sample(1, 1));
+  EXPECT_NEAR(op_seconds(plan, *fc, m, 1), 2, 0.01);
+}
+
+TEST(Predict, AnotherTypeTellsMoreThanRates) {
+  const runtime::PlannedProgram plan = plan_of(1);
+  const auto fc =
+      std::ranges::find(plan.steps, "fc", [](const runtime::Step& s) { return s.label; });
+  ASSERT_NE(fc, plan.steps.end());
+  Machine m = machine();
+  m.ops = {{"fc", bf16, fc->cost.flops, fc->cost.bytes, 7}};
+  EXPECT_NEAR(op_seconds(plan, *fc, m, 1), 7, 1e-9);
+}
+
+// Ops of a class are not equally fast: the mean keeps what they take together.
+TEST(Predict, ClassesTakeTheMeanOfTheirOps) {
+  const runtime::PlannedProgram first = plan_of(1), second = plan_of(1);
+  Samples samples;
+  for (const double noise : {0.0, 0.001, 5.0}) {
+    samples.add(first, first.steps.front(), 0.1 + noise);
+    samples.add(second, second.steps.front(), 0.5 + noise);
+  }
+  ASSERT_EQ(samples.take().size(), 1U);
+  EXPECT_DOUBLE_EQ(samples.take()[0].seconds, 0.301);
 }
 
 TEST(Predict, ClassesTakeTheMedian) {

@@ -27,7 +27,8 @@ Task message(int number, double seconds, const std::string& channel) {
 }
 
 Timeline alone(std::vector<Task> tasks, double overlap = 1) {
-  return simulate({{.name = "rank 0", .tasks = std::move(tasks), .overlap = overlap}});
+  for (Task& task : tasks) task.overlap = overlap;
+  return simulate({{.name = "rank 0", .tasks = std::move(tasks)}});
 }
 
 TEST(Simulate, NothingTakesNoTime) {
