@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "fleetx/nn/nn.h"
+#include "fleetx/optim/optimizer.h"
 #include "fleetx/predict/op_time.h"
 #include "fleetx/predict/report.h"
 #include "fleetx/predict/samples.h"
 #include "fleetx/runtime/planner.h"
+#include "fleetx/strategies/strategy.h"
 #include "tests/support/expect_error.h"
 
 namespace fleetx::predict {
@@ -112,6 +114,43 @@ TEST(Predict, CallsTakeTimeFromComputationOfTheirRank) {
   EXPECT_NEAR(seconds(m, 1), 1, 0.01);  // another link
   m.overlap = 0.5;
   EXPECT_NEAR(seconds(m, 1), 1 + 0.5 / 2 * 0.4, 0.01);  // of one of two cores
+}
+
+// An update of rows reads and writes whole cache lines of the table, and the average of the rows of
+// all workers is computed by whoever waits for them.
+TEST(Predict, RowsOfATableCostByTheirNumber) {
+  const auto seconds = [](int64_t ids, int workers, const std::string& label) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    const ir::Var rows =
+        nn::embedding(b.data("ids", i64, {-1, 1}), {.rows = 1000, .dim = 1, .sparse = true});
+    const ir::Var loss = nn::mean(rows);
+    strategies::ResolvedStrategies resolved(
+        workers > 1 ? std::vector<strategies::Request>{{"data_parallel"}}
+                    : std::vector<strategies::Request>{},
+        {.mesh = Mesh({{"dp", workers}}, 0)});
+    optim::Sgd sgd({.lr = 0.1});
+    strategies::minimize(
+        {main, startup}, resolved, [&] { (void)sgd.backward(loss); },
+        [&] { sgd.apply_gradients(autograd::trained(b)); });
+    runtime::PlanOptions options;
+    options.mesh = Mesh({{"dp", workers}}, 0);
+    Machine m = machine();
+    m.memory_rate = 1e9;
+    const Prediction p =
+        predict(runtime::plan_program(main, {{"ids", {i64, {ids, 1}}}}, {loss.name()}, options),
+                {.machine = m, .ranks_per_host = workers});
+    double sum = 0;
+    for (const Span& span : p.timeline.spans)
+      if (span.lane == "compute" && span.name == label) sum += span.end - span.start;
+    return sum;
+  };
+  const double one = seconds(1000, 1, "sgd");
+  EXPECT_GT(one, 1000 * 2 * 64 / 1e9);
+  EXPECT_NEAR(seconds(3000, 1, "sgd"), 3 * one, 1e-9);
+  // Twice the rows, half of the cores.
+  EXPECT_NEAR(seconds(1000, 2, "sgd"), 4 * one, 1e-9);
+  EXPECT_GT(seconds(1000, 2, "all_gather_rows_wait"), 0);
 }
 
 TEST(Predict, TensorsOfACallCostTheProgramTime) {
