@@ -344,44 +344,6 @@ const RegisterRankFn different_counts("different_counts", [](Communicator& c) {
     EXPECT_THROW(c.all_reduce(data.data(), 10, f32), Error);
 });
 
-// Who sleeps until a long message is complete sees that a short one has come instead.
-const RegisterRankFn different_lengths("different_lengths", [](Communicator& c) {
-  std::vector<char> data(1 << 20);
-  if (c.rank() == 0) {
-    const auto begin = Clock::now();
-    expect_error(Error::Kind::kInvalidArgument, {"sent 100 bytes where 1048576 are expected"},
-                 [&] { c.recv(data.data(), std::ssize(data), u8, 1); });
-    EXPECT_LT(seconds_since(begin), 5);
-  } else {
-    std::this_thread::sleep_for(Milliseconds(300));
-    c.send(data.data(), 100, u8, 0);
-  }
-});
-
-// While one thread sleeps until a long message is complete, short ones of another group that use
-// the same connection arrive without delay.
-const RegisterRankFn short_beside_long("short_beside_long", [](Communicator& c) {
-  const auto other = c.group({0, 1});
-  const int peer = 1 - c.rank();
-  std::vector<char> data(1 << 20, static_cast<char>(7 * c.rank()));
-  std::thread sleeper;
-  if (c.rank() == 0)
-    sleeper = std::thread([&] { other->recv(data.data(), std::ssize(data), u8, peer); });
-  std::this_thread::sleep_for(Milliseconds(100));
-  const auto begin = Clock::now();
-  for (int32_t i = 0; i < 40; ++i) {
-    int32_t got = 0;
-    if (c.rank() == 0) c.send(&i, 1, i32, peer);
-    c.recv(&got, 1, i32, peer);
-    EXPECT_EQ(got, i);
-    if (c.rank() == 1) c.send(&i, 1, i32, peer);
-  }
-  EXPECT_LT(seconds_since(begin), 1);  // 50 ms each, were they seen only when the sleeper looks
-  if (c.rank() == 1) return other->send(data.data(), std::ssize(data), u8, peer);
-  sleeper.join();
-  EXPECT_EQ(std::count(data.begin(), data.end(), 7), std::ssize(data));
-});
-
 // Collectives other than all_reduce in several chunks, some of them not full.
 const RegisterRankFn several_chunks("several_chunks", [](Communicator& c) {
   check_moves<float>(c, 301'003);
@@ -577,10 +539,6 @@ INSTANTIATE_TEST_SUITE_P(All, HostShapes,
 TEST(Communicator, MismatchedCallsAreAnError) {
   for (const char* backend : {"local", "shm"}) EXPECT_TRUE(run_ranks(backend, "different_calls"));
   EXPECT_TRUE(run_ranks("tcp", "different_counts"));
-  EXPECT_TRUE(run_ranks("tcp", "different_lengths", {.hosts = {0, 1}}));
-}
-TEST(Communicator, ShortMessagesDoNotWaitForLongOnes) {
-  EXPECT_TRUE(run_ranks("tcp", "short_beside_long", {.hosts = {0, 1}}));
 }
 TEST(Communicator, BufferedMessagesAreBounded) {
   EXPECT_TRUE(run_ranks("tcp", "many_messages", {.hosts = {0, 1}}));
