@@ -233,6 +233,7 @@ DistributedOptimizer distributed_optimizer(std::shared_ptr<optim::Optimizer> opt
 
 void init_server(const std::string& model_dir) { servers("init_server").listen(model_dir); }
 void run_server() { servers("run_server").serve(); }
+void load_server(const std::string& model_dir) { servers("load_server").load(model_dir); }
 void init_worker(runtime::Scope& scope) { servers("init_worker").connect(scope); }
 void stop_worker() { servers("stop_worker").worker().leave(); }
 void pull_parameters(runtime::Scope& scope) {

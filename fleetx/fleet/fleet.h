@@ -89,6 +89,7 @@ DistributedOptimizer distributed_optimizer(O optimizer,
 void init_server(const std::string& model_dir = "");
 // Serves until all workers have called stop_worker.
 void run_server();
+void load_server(const std::string& model_dir);  // the same as in init_server, after it
 
 // Of a worker: connects it to the servers, which may start later. Servers that have no values yet
 // take those that the first worker has in the scope; then the scope has the servers'. May be called

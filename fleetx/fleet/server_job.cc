@@ -78,6 +78,11 @@ void ServerJob::listen(const std::string& model_dir) {
   if (job.rejoin == 0) tell_launcher(job_var::kModeKey, mode_);
 }
 
+void ServerJob::load(const std::string& model_dir) {
+  check_arg(server_ != nullptr, "call init_server before values are loaded into a server");
+  server_->load(model_dir);
+}
+
 // For fleetrun's policy (launch/fault_policy.h).
 void ServerJob::tell_launcher(const std::string& key, const std::string& value) const {
   const JobEnv& job = role_.job();

@@ -29,6 +29,7 @@ class ServerJob {
 
   // Of a server: see fleet.h.
   void listen(const std::string& model_dir);
+  void load(const std::string& model_dir);
   void serve();
 
   // Of a worker.

@@ -158,6 +158,7 @@ void bind_fleet(py::module_& m) {
   f.def("minimize", &minimize);
   f.def("init_server", &fleet::init_server, py::call_guard<Waiting>());
   f.def("run_server", &fleet::run_server, py::call_guard<Waiting>());
+  f.def("load_server", &fleet::load_server, py::call_guard<Waiting>());
   f.def("init_worker", &fleet::init_worker, py::call_guard<Waiting>());
   f.def("stop_worker", &fleet::stop_worker, py::call_guard<Waiting>());
   f.def("pull_parameters", &fleet::pull_parameters, py::call_guard<Waiting>());

@@ -47,8 +47,7 @@ def write_values(dirname, filename, arrays, metadata):
 def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
     names = _chosen(main_program, vars, predicate)
     if names and _new._is_server():
-        raise native.UnsupportedError(f"load: this process is a parameter server, which would not serve '{names[0]}' from its "
-                                      "scope; load by fleet.init_server(folder), or by the first worker before init_worker")
+        return _load_server(dirname, names)
     if filename is not None:
         arrays, metadata = native.load_tensors(os.path.join(dirname or "", filename))
     else:
@@ -65,6 +64,16 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     if missing:
         raise native.InvalidArgumentError(f"load: the file lacks {', '.join(missing[:5])}")
     _new.set_program_state(main_program, {n: numpy.asarray(arrays[n]) for n in names}, metadata)
+
+
+def _load_server(dirname, names):
+    """A parameter server has its values in tables, not in a scope. In 1.x a server loaded variables between init_server and
+    run_server; here it takes all that servers have saved in the folder."""
+    if not os.path.exists(os.path.join(dirname or ".", "snapshot")):
+        raise native.InvalidArgumentError(
+            f"load: this process is a parameter server, and {dirname} has no snapshot of servers, so it would not serve "
+            f"'{names[0]}'; load what fleet.save_persistables has written, or let the first worker load before init_worker")
+    native.fleet.load_server(os.path.abspath(dirname or "."))
 
 
 def _rows_of_servers(dirname, name, main_program):

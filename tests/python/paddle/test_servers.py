@@ -478,8 +478,22 @@ def test_delay_compensation_is_for_async():
         config.for_servers()
 
 
+def test_a_server_loads_variables_after_init_server(tmp_path):
+    """As servers of 1.x did."""
+    _, _, last = trained(run(tmp_path, 1, 1, "--save", str(tmp_path / "saved")))
+    warm = ("    fleet.init_server()\n    import paddle.fluid as fluid\n"
+            f"    fluid.io.load_vars(exe, {str(tmp_path / 'saved')!r}, predicate=lambda v: v.name in ('w', 'table'))\n")
+    script = TRAIN.replace("    fleet.init_server(args.load)\n", warm)
+    assert script != TRAIN
+    (tmp_path / "train.py").write_text(script)
+    result = documents.run("fleetrun --server_num=2 --worker_num=1 train.py --steps=0", tmp_path,
+                           environment={"OMP_NUM_THREADS": "1"})
+    first = (tmp_path / "log" / "workerlog.0").read_text()
+    assert result.code == 0 and numbers(first, "first") == pytest.approx([last], rel=1e-5), result.output + first
+
+
 def test_a_server_does_not_load_into_its_scope(tmp_path):
-    """1.x did, after init_server(); here it would be lost in silence."""
+    """It would be lost in silence."""
     script = ('import paddle.fluid as fluid\n'
               'from paddle.fluid.incubate.fleet.base.role_maker import Role, UserDefinedRoleMaker\n'
               'from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet\n'
