@@ -26,6 +26,7 @@ class Variable:
         self.loose_rows = False  # of lengths: behind the rows of their sequences there are others, of none
         self.dim_of = None  # (variable, axis) where this is a length of another variable's shape
         self.error_clip = None
+        self.constant = None  # its value, of a constant of the program: an array
         self._asks_identity = None  # of the result of a == b and a != b: are they the same variable?
 
     @property
@@ -34,7 +35,7 @@ class Variable:
 
     def become(self, other):
         """Stands for the value of another variable of its program from now on: ops that come later read that one."""
-        self.name, self.lengths = other.name, other.lengths
+        self.name, self.lengths, self.constant = other.name, other.lengths, other.constant
         self._program._variables[other.name] = self
         return self
 
@@ -111,6 +112,8 @@ class Variable:
         (scope or global_scope()).var(self.name).get_tensor().set(value)
 
     def numpy(self):
+        if self.constant is not None:
+            return self.constant
         raise native.UnsupportedError(
             f"'{self.name}' is a variable of a static program and has no value by itself: fetch it with Executor.run")
 
@@ -134,10 +137,17 @@ class Variable:
     def __deepcopy__(self, memo):
         return self
 
-    def __float__(self):
-        raise TypeError(f"'{self.name}' is a variable of a static program: fetch it to get its value")
+    def item(self):
+        """Of a constant of the program: its value as a number."""
+        if self.constant is None:
+            raise TypeError(f"'{self.name}' is a variable of a static program: fetch it to get its value")
+        return self.constant.item()
 
-    __int__ = __float__
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
 
     def __array__(self, *args, **kwargs):
         raise TypeError(f"'{self.name}' is a variable of a static program: fetch it to get its value")
@@ -148,6 +158,8 @@ class Variable:
             return self._asks_identity
         if self.dtype != "bool":
             return True  # `if mask:` asks whether there is one
+        if self.constant is not None:
+            return bool(self.constant.all())
         raise TypeError(
             f"'{self.name}' is a variable of a static program and is neither true nor false while the program is built. "
             "To ask whether there is a variable, write `is None` or `is not None`; to choose by its value when the "

@@ -4,6 +4,8 @@ import math
 import numpy
 
 from paddle import _refuse
+from paddle._native import native
+from paddle.utils import unique_name
 
 __all__ = ["Constant", "Normal", "TruncatedNormal", "Uniform", "XavierNormal", "XavierUniform", "KaimingNormal",
            "KaimingUniform", "Assign", "Bilinear", "set_global_initializer"]
@@ -14,6 +16,21 @@ class Initializer:
         """As the C++ side takes it."""
         raise NotImplementedError
 
+    def __call__(self, param, block=None):
+        """The parameter's first values are these instead: the startup program sets them, after those that it had."""
+        from paddle import _graph
+        startup = param.program._startup or _graph.default_startup_program()
+        if not startup.ir.has(param.name):
+            raise native.InvalidArgumentError(f"'{param.name}' is no parameter of {startup.ir.op_count()} ops of the startup program")
+        attrs = self.options(list(param.shape))
+        attrs.update(shape=list(param.shape), dtype=str(param.dtype))
+        with _graph.program_guard(startup, _graph.Program()):
+            _graph.emit(_OPS[attrs.pop("kind")], {}, attrs, {"out": [param.name]}, unique_name.generate(param.name + ".set"))
+        return param
+
+
+_OPS = {"constant": "fill", "normal": "gaussian", "truncated_normal": "truncated_gaussian", "uniform": "uniform",
+        "assign": "assign_value"}
 
 class Constant(Initializer):
     def __init__(self, value=0.0):

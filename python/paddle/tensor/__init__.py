@@ -1,4 +1,6 @@
 """Functions on variables; the same ones are operators and methods of a Variable."""
+import numpy
+
 from paddle import _dtype
 from paddle._graph import Variable
 from paddle.tensor import creation, linalg, logic, manipulation, math, random, search
@@ -49,6 +51,8 @@ def _compare(function, is_equality=None):
         if other is None or isinstance(other, (str, dict, list, tuple)):
             return NotImplemented
         out = function(self, _same_type(self, other))
+        if self.constant is not None and math.is_number(other):
+            out.constant = getattr(numpy, function.__name__.replace("than", "").rstrip("_"))(self.constant, other)
         if is_equality is not None and isinstance(other, Variable):
             out._asks_identity = (self is other) == is_equality
         return out
@@ -109,7 +113,6 @@ def _patch():
     Variable.dim = lambda self: len(self.shape)
     Variable.T = property(lambda self: manipulation.transpose(self, list(range(len(self.shape)))[::-1]))
     Variable.__abs__ = Variable.abs
-    Variable.item = Variable.__float__
 
 
 def _stopped(x):

@@ -164,7 +164,7 @@ def assign(x, output=None):
         raise ValueError("assign: the array is empty")
     made = emit("assign_value", {}, attrs, {"out": output} if output is not None else None)["out"][0]
     if output is None:
-        made.stop_gradient = True
+        made.stop_gradient, made.constant = True, array
     return output if output is not None else made
 
 

@@ -1,4 +1,6 @@
 """Changing the shape, order and choice of elements."""
+import builtins
+
 import numpy
 
 from paddle import _between, _dtype
@@ -188,6 +190,13 @@ _END = 2**31 - 1
 
 def get_item(x, key):
     """x[key]: numbers, slices, ..., None, lists and variables of whole numbers."""
+    out = _get_item(x, key)
+    if x.constant is not None and isinstance(key, (int, builtins.slice)):
+        out.constant = numpy.reshape(x.constant[key], out.shape)
+    return out
+
+
+def _get_item(x, key):
     keys = list(key) if isinstance(key, tuple) else [key]
     if x.dim_of is not None and x.dim_of[1] is None and len(keys) == 1 and isinstance(keys[0], int):
         source = x.dim_of[0]
@@ -237,7 +246,6 @@ def get_item(x, key):
 
 
 def _slice_all():
-    import builtins
     return builtins.slice(None)
 
 

@@ -251,3 +251,26 @@ def test_tables_for_servers_are_marked():
     assert marks == [True] * 6 + [False] and str(program).count("is_distributed") == 6
     copy = static.Program.parse_from_string(program.desc.serialize_to_string())
     assert [p.is_distributed for p in copy.all_parameters()] == marks
+
+
+def test_an_initializer_sets_first_values_of_a_parameter():
+    initializer, main, startup = paddle.nn.initializer, static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        layer = paddle.nn.Linear(64, 64)
+        initializer.Constant(3.0)(layer.bias)
+        initializer.TruncatedNormal(std=0.02)(layer.weight)
+        other = paddle.nn.Linear(2, 2)
+        initializer.Assign(np.array([[1.0, 2.0], [3.0, 4.0]]))(other.weight)
+        initializer.Uniform(5.0, 6.0)(other.bias)
+    with static.scope_guard(static.Scope()):
+        static.Executor().run(startup)
+        values = [static.global_scope().find_var(v.name).get_tensor().numpy()
+                  for v in (layer.bias, layer.weight, other.weight, other.bias)]
+    assert (values[0] == 3).all() and 0.015 < values[1].std() < 0.02 and abs(values[1]).max() <= 0.0401
+    assert values[2].tolist() == [[1, 2], [3, 4]] and (values[3] >= 5).all() and (values[3] < 6).all()
+
+
+def test_layers_tell_what_they_were_given():
+    with static.program_guard(static.Program(), static.Program()):
+        conv, pool = paddle.nn.Conv2D(3, 8, 5, groups=1), paddle.nn.AdaptiveAvgPool2D(1)
+    assert conv._kernel_size == [5, 5] and (conv._in_channels, conv._out_channels) == (3, 8) and pool._output_size == 1

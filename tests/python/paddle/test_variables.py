@@ -184,3 +184,14 @@ def test_conv1d_with_channels_last(padding, run, rng):
     assert want.shape[2] == {"0": 7, "2": 11, "[1]": 9, "[1, 2]": 10, "SAME": 9}[str(padding)]
     with pytest.raises(ValueError, match="NCL.*NLC.*'NHWC'"):
         paddle.nn.Conv1D(3, 4, 3, data_format="NHWC")(first)
+
+
+def test_a_constant_has_its_value_while_the_program_is_built():
+    rates = paddle.linspace(0, 0.5, 6)
+    assert [r.item() for r in rates] == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5])
+    assert not rates[0] > 0.0 and rates[1] > 0.0 and float(rates[-1]) == 0.5 and int(paddle.to_tensor([3])) == 3
+    assert rates[1:3].numpy().tolist() == pytest.approx([0.1, 0.2])
+    with pytest.raises(TypeError, match="fetch it"):
+        float(rates[1] * 2.0)
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(rates > rates)

@@ -50,7 +50,8 @@ class Conv2D(Layer):
         super().__init__()
         self._stride, self._padding, self._dilation = stride, padding, dilation
         self._groups, self._data_format, self._mode = groups, data_format, padding_mode
-        kernel = F.conv.pair(kernel_size, "kernel_size")
+        kernel = self._kernel_size = F.conv.pair(kernel_size, "kernel_size")
+        self._in_channels, self._out_channels = in_channels, out_channels
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"Conv2D: {in_channels} channels in and {out_channels} out cannot be cut in {groups} groups")
         std = (2.0 / (kernel[0] * kernel[1] * in_channels)) ** 0.5
@@ -277,7 +278,7 @@ def holder(name, function, *parameters):
             raise TypeError(f"{name} takes at most {len(parameters)} arguments")
         values = dict(parameters)
         values.update({p[0]: a for p, a in zip(parameters, args)})
-        kwargs.pop("name", None)
+        self._name = kwargs.pop("name", None)
         unknown = [k for k in kwargs if k not in values]
         if unknown:
             raise TypeError(f"{name} has no argument {', '.join(unknown)}; it has: {', '.join(values)}")
@@ -285,13 +286,17 @@ def holder(name, function, *parameters):
         missing = [k for k, v in values.items() if v is REQUIRED]
         if missing:
             raise TypeError(f"{name}: {', '.join(missing)} must be given")
-        self._arguments = values
+        for key, value in values.items():
+            setattr(self, "_" + key, value)
+
+    def arguments(self):
+        return {key: getattr(self, "_" + key) for key, _ in parameters}
 
     def forward(self, *inputs):
-        return function(*inputs, **self._arguments)
+        return function(*inputs, **arguments(self))
 
     def extra_repr(self):
-        return ", ".join(f"{k}={v}" for k, v in self._arguments.items())
+        return ", ".join(f"{k}={v}" for k, v in arguments(self).items())
 
     return type(name, (Layer,), {"__init__": __init__, "forward": forward, "extra_repr": extra_repr,
                                  "__module__": "paddle.nn", "__doc__": function.__doc__})
