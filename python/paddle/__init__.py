@@ -79,6 +79,9 @@ def is_grad_enabled():
 class no_grad(contextlib.ContextDecorator):
     """Of eager code in the original. What a static program differentiates is said by stop_gradient."""
 
+    def __new__(cls, func=None):
+        return super().__new__(cls) if func is None else func  # @no_grad without brackets
+
     def __enter__(self):
         return self
 

@@ -33,8 +33,8 @@ ORIGINAL = {
         LPPool1D LPPool2D MaxUnPool1D MaxUnPool2D MaxUnPool3D Module ModuleDict ModuleList
         MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss Pad3D Parameter ParameterDict PixelUnshuffle
         PoissonNLLLoss RNNTLoss RReLU ReflectionPad1D ReflectionPad2D ReflectionPad3D ReplicationPad1D
-        ReplicationPad2D ReplicationPad3D SiLU SoftMarginLoss Softmax2D SpectralNorm Transformer
-        TripletMarginLoss TripletMarginWithDistanceLoss Unflatten Unfold ZeroPad1D ZeroPad3D dynamic_decode quant
+        ReplicationPad2D ReplicationPad3D SiLU SoftMarginLoss Softmax2D SpectralNorm
+        TripletMarginLoss TripletMarginWithDistanceLoss Unflatten ZeroPad1D ZeroPad3D quant
         spectral_norm""".split(),
     "paddle.nn.functional": """
         adaptive_log_softmax_with_loss affine_grid channel_shuffle
@@ -107,7 +107,7 @@ ORIGINAL = {
         prroi_pool psroi_pool random_crop reorder_lod_tensor_by_rank resize_linear resize_trilinear
         retinanet_detection_output retinanet_target_assign roi_perspective_transform roi_pool row_conv
         rpn_target_assign sigmoid_focal_loss similarity_focus ssd_loss target_assign
-        unfold 
+
         yolo_box""".split(),
     "paddle.fluid": """
         ComplexVariable DataFeedDesc communicator device_worker distribute_lookup_table dygraph_grad_clip

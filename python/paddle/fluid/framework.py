@@ -12,5 +12,17 @@ def _get_var(name, program=None):
     return (program or default_main_program()).global_block().var(name)
 
 
+class ParamBase:
+    """A parameter of eager code: nothing is one here."""
+
+
+def _dygraph_tracer():
+    """Of eager code: there is none."""
+
+
+def dygraph_only(function):
+    return function
+
+
 def grad_var_name(name):
     return name + "@GRAD"

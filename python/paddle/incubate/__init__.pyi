@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy
 
+from paddle.incubate import nn as nn
 from paddle.incubate import optimizer as optimizer
 from paddle.optimizer._averages import Lookahead as LookAhead
 from paddle.optimizer._averages import ModelAverage as ModelAverage

@@ -10,7 +10,7 @@ from paddle.nn.layer.container import LayerDict, LayerList, ParameterList, Seque
 from paddle.nn.layer.layers import Layer
 from paddle.nn.layer.rnn import (GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNN,  # noqa: F401
                                  SimpleRNNCell)
-from paddle.nn.layer.transformer import (MultiHeadAttention, TransformerDecoder, TransformerDecoderLayer,
+from paddle.nn.layer.transformer import (MultiHeadAttention, Transformer, TransformerDecoder, TransformerDecoderLayer,
                                          TransformerEncoder, TransformerEncoderLayer)
 
 ReLU = _holder("ReLU", _F.relu)
@@ -77,6 +77,7 @@ CosineSimilarity = _holder("CosineSimilarity", _F.cosine_similarity, ("axis", 1)
 
 CrossEntropyLoss = _holder("CrossEntropyLoss", _F.cross_entropy, ("weight", None), ("ignore_index", -100),
                            ("reduction", "mean"), ("soft_label", False), ("axis", -1), ("use_softmax", True))
+Unfold = _holder("Unfold", _F.unfold, ("kernel_sizes", _REQUIRED), ("strides", 1), ("paddings", 0), ("dilations", 1))
 MSELoss = _holder("MSELoss", _F.mse_loss, ("reduction", "mean"))
 L1Loss = _holder("L1Loss", _F.l1_loss, ("reduction", "mean"))
 SmoothL1Loss = _holder("SmoothL1Loss", _F.smooth_l1_loss, ("reduction", "mean"), ("delta", 1.0))
@@ -89,15 +90,23 @@ MarginRankingLoss = _holder("MarginRankingLoss", _F.margin_ranking_loss, ("margi
 CosineEmbeddingLoss = _holder("CosineEmbeddingLoss", _F.cosine_embedding_loss, ("margin", 0.0), ("reduction", "mean"))
 HingeEmbeddingLoss = _holder("HingeEmbeddingLoss", _F.hinge_embedding_loss, ("margin", 1.0), ("reduction", "mean"))
 
-__getattr__ = _refuse.getter(__name__, {
-    "BeamSearchDecoder": "nothing",
-    "dynamic_decode": "nothing", "Conv3DTranspose": "Conv2DTranspose",
+_refused = _refuse.getter(__name__, {
+    "Conv3DTranspose": "Conv2DTranspose",
     "Conv1DTranspose": "Conv2DTranspose", "InstanceNorm3D": "InstanceNorm2D",
     "Dropout2D": "Dropout", "Dropout3D": "Dropout", "AlphaDropout": "Dropout",
     "SpectralNorm": "nothing", "CTCLoss": "CrossEntropyLoss", "HSigmoidLoss": "CrossEntropyLoss", "Pad3D": "Pad2D",
-    "Transformer": "TransformerEncoder and TransformerDecoder",
-    "Unfold": "Conv2D", "Fold": "Conv2DTranspose",
+    "Fold": "Conv2DTranspose",
     "ChannelShuffle": "paddle.transpose", "PixelUnshuffle": "paddle.transpose",
     "MaxUnPool2D": "Upsample", "TripletMarginLoss": "MarginRankingLoss"},
-    lazy={"utils": "paddle.nn.utils", **{name: f"paddle.nn.layer.{name}" for name in (
+    lazy={"utils": "paddle.nn.utils", "decode": "paddle.nn.decode", **{name: f"paddle.nn.layer.{name}" for name in (
         "activation", "common", "container", "conv", "distance", "loss", "norm", "pooling", "rnn", "transformer", "vision")}})
+
+
+def __getattr__(name):
+    if name in ("BeamSearchDecoder", "dynamic_decode"):
+        from paddle.nn import decode
+        return getattr(decode, name)
+    return _refused(name)
+
+
+__getattr__.lazy = _refused.lazy  # for the type stubs

@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle.nn import clip as clip
+from paddle.nn import decode as decode
 from paddle.nn import functional as functional
 from paddle.nn import initializer as initializer
 from paddle.nn import layer as layer
@@ -60,6 +61,7 @@ from paddle.nn.layer.rnn import RNNCellBase as RNNCellBase
 from paddle.nn.layer.rnn import SimpleRNN as SimpleRNN
 from paddle.nn.layer.rnn import SimpleRNNCell as SimpleRNNCell
 from paddle.nn.layer.transformer import MultiHeadAttention as MultiHeadAttention
+from paddle.nn.layer.transformer import Transformer as Transformer
 from paddle.nn.layer.transformer import TransformerDecoder as TransformerDecoder
 from paddle.nn.layer.transformer import TransformerDecoderLayer as TransformerDecoderLayer
 from paddle.nn.layer.transformer import TransformerEncoder as TransformerEncoder
@@ -384,6 +386,12 @@ class Tanhshrink(_paddle_nn_layer_layers_Layer):
 
 
 class ThresholdedReLU(_paddle_nn_layer_layers_Layer):
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def forward(self, *inputs: Any) -> Any: ...  # type: ignore[override]
+    def extra_repr(self) -> Any: ...
+
+
+class Unfold(_paddle_nn_layer_layers_Layer):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     def forward(self, *inputs: Any) -> Any: ...  # type: ignore[override]
     def extra_repr(self) -> Any: ...

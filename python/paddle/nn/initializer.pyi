@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle._graph import Variable as Variable
+from paddle.utils import unique_name as unique_name
 
 class Assign(Initializer):
     value: Any
@@ -25,6 +26,7 @@ class Constant(Initializer):
 
 class Initializer:
     def options(self, shape: Sequence[int | None | Variable]) -> Any: ...
+    def __call__(self, param: Any, block: Any = None) -> Any: ...
 
 
 class KaimingNormal(_Kaiming):

@@ -10,5 +10,7 @@ def parameters_to_vector(parameters, name=None):
     return _manipulation.concat([_manipulation.reshape(p, [-1]) for p in parameters], 0, name)
 
 
-__getattr__ = _refuse.getter(__name__, {"weight_norm": "paddle.nn.LayerNorm", "remove_weight_norm": "paddle.nn.LayerNorm",
-                                        "spectral_norm": "nothing", "vector_to_parameters": "Variable.set_value"})
+# Imported by many that never call them.
+weight_norm = _refuse.refused("paddle.nn.utils.weight_norm", "paddle.nn.LayerNorm")
+remove_weight_norm = _refuse.refused("paddle.nn.utils.remove_weight_norm", "paddle.nn.LayerNorm")
+__getattr__ = _refuse.getter(__name__, {"spectral_norm": "nothing", "vector_to_parameters": "Variable.set_value"})

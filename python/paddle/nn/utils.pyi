@@ -7,4 +7,6 @@ import numpy
 
 from paddle._graph import Parameter as Parameter
 
+remove_weight_norm: Any
+weight_norm: Any
 def parameters_to_vector(parameters: Sequence[Parameter | str] | None, name: str | None = None) -> Any: ...

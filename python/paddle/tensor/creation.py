@@ -201,12 +201,14 @@ def clone(x, name=None):
 
 def _triangle(x, diagonal, keep_lower, name):
     rows, columns = x.shape[-2:]
-    if rows < 0 or columns < 0:
-        raise native.UnsupportedError("tril and triu need the last two dimensions to be known")
-    make = numpy.tril if keep_lower else numpy.triu
-    from paddle.tensor import manipulation
+    from paddle.tensor import logic, manipulation, math
     # Chosen, not multiplied: what is cut off may be infinite, as in masks.
-    kept = assign(make(numpy.ones((rows, columns), "bool"), diagonal))
+    if rows < 0 or columns < 0:
+        ones = full_like(x, 1, "int64")
+        right = math.subtract(*(call("cumsum", {"x": ones}, {"axis": len(x.shape) + axis}) for axis in (-1, -2)))
+        kept = (logic.less_equal if keep_lower else logic.greater_equal)(right, full_like(right, diagonal))
+    else:
+        kept = assign((numpy.tril if keep_lower else numpy.triu)(numpy.ones((rows, columns), "bool"), diagonal))
     return manipulation.where(kept, x, zeros_like(x), name)
 
 

@@ -44,3 +44,11 @@ def get_path_from_url(url, root_dir, md5sum=None, check_exist=True):
 
 def get_weights_path_from_url(url, md5sum=None):
     return get_path_from_url(url, WEIGHTS_HOME, md5sum)
+
+
+def _get_unique_endpoints(trainer_endpoints):
+    """One endpoint of each host."""
+    first = {}
+    for endpoint in trainer_endpoints:
+        first.setdefault(endpoint.split(":")[0], endpoint)
+    return set(first.values())

@@ -288,3 +288,29 @@ def test_values_are_assigned_to_what_was_computed(run):
     fluid.layers.assign(np.array([4.0], "float32"), limit := paddle.full([1], 1.0))
     got = run({"x": np.ones((1, 2), "float32")}, [before, total, limit])
     assert [v.ravel()[0] for v in got] == [0, 11, 4]
+
+
+def test_triangles_of_unknown_size():
+    x = static.data("x", [None, None, None])
+    outs = [paddle.tril(x, -1), paddle.triu(x, 1), paddle.triu(x)]
+    value = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    got = static.Executor().run(feed={"x": value}, fetch_list=outs)
+    for mine, want in zip(got, (np.tril(value, -1), np.triu(value, 1), np.triu(value))):
+        np.testing.assert_array_equal(mine, want)
+
+
+@pytest.mark.parametrize("options", [(3, 1, 0, 1), ([2, 3], 2, [1, 2], 1), (2, 1, [1, 0, 2, 1], 2)])
+def test_unfold_gives_what_a_convolution_sees(options):
+    kernel, stride, padding, dilation = options
+    x = static.data("x", [None, 2, 7, 8])
+    value = np.random.RandomState(0).rand(3, 2, 7, 8).astype("float32")
+    got, = static.Executor().run(feed={"x": value}, fetch_list=[paddle.nn.functional.unfold(x, kernel, stride, padding, dilation)])
+    kh, kw = (kernel, kernel) if isinstance(kernel, int) else kernel
+    top, left, bottom, right = padding if isinstance(padding, list) and len(padding) == 4 else \
+        (padding * 2 if isinstance(padding, list) else [padding] * 4)
+    padded = np.pad(value, ((0, 0), (0, 0), (top, bottom), (left, right)))
+    rows = range(0, padded.shape[2] - dilation * (kh - 1), stride)
+    columns = range(0, padded.shape[3] - dilation * (kw - 1), stride)
+    want = np.stack([padded[:, :, r:r + dilation * kh:dilation, c:c + dilation * kw:dilation].reshape(3, -1)
+                     for r in rows for c in columns], 2)
+    np.testing.assert_array_equal(got, want)

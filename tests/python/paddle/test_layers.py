@@ -274,3 +274,18 @@ def test_layers_tell_what_they_were_given():
     with static.program_guard(static.Program(), static.Program()):
         conv, pool = paddle.nn.Conv2D(3, 8, 5, groups=1), paddle.nn.AdaptiveAvgPool2D(1)
     assert conv._kernel_size == [5, 5] and (conv._in_channels, conv._out_channels) == (3, 8) and pool._output_size == 1
+
+
+def test_transformer_is_its_encoder_and_decoder():
+    with static.program_guard(static.Program(), static.Program()):
+        src, tgt = static.data("src", [None, 5, 8]), static.data("tgt", [None, 4, 8])
+        net = paddle.nn.Transformer(8, 2, 1, 2, 16, dropout=0.0, normalize_before=True)
+        mask = net.generate_square_subsequent_mask(4)
+        whole = net(src, tgt, tgt_mask=mask)
+        parts = net.decoder(tgt, net.encoder(src), mask)
+        exe = static.Executor()
+        exe.run(static.default_startup_program())
+        feed = {"src": np.random.rand(2, 5, 8).astype("float32"), "tgt": np.random.rand(2, 4, 8).astype("float32")}
+        got = exe.run(feed=feed, fetch_list=[whole, parts, mask])
+    np.testing.assert_allclose(got[0], got[1], rtol=1e-5, atol=1e-6)
+    assert np.isneginf(got[2][0, 1]) and got[2][1, 0] == 0 == got[2][1, 1]

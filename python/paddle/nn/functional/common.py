@@ -4,6 +4,8 @@ import numpy
 from paddle._graph import Variable, as_list, call, layer_call
 from paddle._native import native
 from paddle.nn.functional.conv import in_nchw
+from paddle import tensor as T
+from paddle.nn.functional import conv as _conv
 from paddle.tensor import creation, manipulation, math
 from paddle.utils import unique_name
 
@@ -159,4 +161,20 @@ def bilinear(x1, x2, weight, bias=None, name=None):
 
 
 def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
-    raise native.UnsupportedError("unfold (im2col) is not here; nearest: conv2d")
+    """[N, C, H, W] -> [N, C * kernel, places]: the pixels that a convolution would see at each place."""
+    kernel, step = _conv.pair(kernel_sizes, "kernel_sizes"), _conv.pair(strides, "strides")
+    far, ends = _conv.pair(dilations, "dilations"), paddings
+    if isinstance(ends, int) or len(ends) == 2:
+        rows, columns = _conv.pair(ends, "paddings")
+        ends = [rows, columns, rows, columns]
+    top, left, bottom, right = ends
+    x = pad(x, [left, right, top, bottom])
+    if x.shape[2] < 0 or x.shape[3] < 0:
+        raise native.UnsupportedError("unfold: height and width must be known")
+    counts = [(x.shape[2 + d] - far[d] * (kernel[d] - 1) - 1) // step[d] + 1 for d in (0, 1)]
+    parts = []
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            starts = [i * far[0], j * far[1]]
+            parts.append(T.strided_slice(x, [2, 3], starts, [s + n * (c - 1) + 1 for s, n, c in zip(starts, step, counts)], step))
+    return T.reshape(T.stack(parts, 2), [-1 if x.shape[0] < 0 else x.shape[0], x.shape[1] * len(parts), counts[0] * counts[1]], name=name)

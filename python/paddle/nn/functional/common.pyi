@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy
 
+from paddle import tensor as T
 from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._graph import call as call

@@ -1,10 +1,12 @@
 """Attention and transformer layers on sequences [batch, length, width]."""
+import numpy
+
 from paddle._native import native
 from paddle.nn import functional as F
 from paddle.nn.layer.common import Dropout, LayerNorm, Linear
 from paddle.nn.layer.container import LayerList
 from paddle.nn.layer.layers import Layer
-from paddle.tensor import manipulation, math
+from paddle.tensor import creation, manipulation, math
 
 
 def _mask(mask, dtype):
@@ -127,3 +129,40 @@ class TransformerDecoder(_Stack):
         for layer in self.layers:
             tgt = layer(tgt, memory, tgt_mask, memory_mask)
         return self._finish(tgt)
+
+
+def _convert_param_attr_to_list(param_attr, n):
+    """The attributes of n parameters, from one that all have or a list of them."""
+    if isinstance(param_attr, (list, tuple)):
+        if len(param_attr) != n:
+            raise ValueError(f"param_attr has {len(param_attr)} elements, {n} are needed")
+        return list(param_attr)
+    return [param_attr] * n
+
+
+class Transformer(Layer):
+    """An encoder and a decoder."""
+
+    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
+                 activation="relu", attn_dropout=None, act_dropout=None, normalize_before=False, weight_attr=None,
+                 bias_attr=None, custom_encoder=None, custom_decoder=None):
+        super().__init__()
+        if isinstance(weight_attr, (list, tuple)) or isinstance(bias_attr, (list, tuple)):
+            raise native.UnsupportedError("Transformer: weight_attr and bias_attr are those of all parameters here, not lists")
+        self.d_model, self.nhead = d_model, nhead
+        options = (d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before, weight_attr,
+                   bias_attr)
+
+        def stack(kind, layer, count):
+            return kind(layer(*options), count, LayerNorm(d_model) if normalize_before else None)
+        self.encoder = custom_encoder if custom_encoder is not None else \
+            stack(TransformerEncoder, TransformerEncoderLayer, num_encoder_layers)
+        self.decoder = custom_decoder if custom_decoder is not None else \
+            stack(TransformerDecoder, TransformerDecoderLayer, num_decoder_layers)
+
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None):
+        return self.decoder(tgt, self.encoder(src, src_mask), tgt_mask, memory_mask)
+
+    def generate_square_subsequent_mask(self, length):
+        """[length, length]: minus infinity above the diagonal."""
+        return creation.triu(creation.full([length, length], -numpy.inf), 1)

@@ -14,6 +14,7 @@ from paddle.nn.layer.common import Linear as Linear
 from paddle.nn.layer.container import LayerList as LayerList
 from paddle.nn.layer.layers import Layer as Layer
 from paddle.nn.layer.layers import Layer as _paddle_nn_layer_layers_Layer
+from paddle.tensor import creation as creation
 from paddle.tensor import manipulation as manipulation
 from paddle.tensor import math as math
 
@@ -29,6 +30,16 @@ class MultiHeadAttention(_paddle_nn_layer_layers_Layer):
     need_weights: Any
     def __init__(self, embed_dim: Any, num_heads: Any, dropout: Any = 0.0, kdim: Any = None, vdim: Any = None, need_weights: Any = False, weight_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None) -> None: ...
     def forward(self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None, cache: Any = None) -> Any: ...  # type: ignore[override]
+
+
+class Transformer(_paddle_nn_layer_layers_Layer):
+    encoder: Any
+    decoder: Any
+    d_model: Any
+    nhead: Any
+    def __init__(self, d_model: Any = 512, nhead: Any = 8, num_encoder_layers: Any = 6, num_decoder_layers: Any = 6, dim_feedforward: Any = 2048, dropout: Any = 0.1, activation: str | None = 'relu', attn_dropout: Any = None, act_dropout: Any = None, normalize_before: Any = False, weight_attr: ParamAttr | Initializer | str | bool | None = None, bias_attr: ParamAttr | Initializer | str | bool | None = None, custom_encoder: Any = None, custom_decoder: Any = None) -> None: ...
+    def forward(self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None) -> Any: ...  # type: ignore[override]
+    def generate_square_subsequent_mask(self, length: Any) -> Any: ...
 
 
 class TransformerDecoder(_Stack):

@@ -5,9 +5,5 @@ from typing import Any
 
 import numpy
 
-BuildExtension: Any
-CUDAExtension: Any
-CppExtension: Any
-get_build_directory: Any
-load: Any
-setup: Any
+from paddle.fluid.layers.decoding import BeamSearchDecoder as BeamSearchDecoder
+from paddle.fluid.layers.decoding import dynamic_decode as dynamic_decode

@@ -1,0 +1,1 @@
+from paddle.fluid.layers.decoding import BeamSearchDecoder, dynamic_decode  # noqa: F401

@@ -1,0 +1,1 @@
+from paddle.optimizer import Optimizer  # noqa: F401

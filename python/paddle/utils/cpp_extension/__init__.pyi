@@ -1,0 +1,18 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy
+
+CUDAExtension: Any
+CUDA_HOME: Any
+CppExtension: Any
+get_build_directory: Any
+load: Any
+load_op_meta_info_and_register_op: Any
+setup: Any
+
+
+class BuildExtension:
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...

@@ -1,0 +1,8 @@
+# Made by scripts/make_stubs from the code; change that and run it again.
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy
+
+load_op_meta_info_and_register_op: Any
