@@ -59,9 +59,14 @@ def _compare(function, is_equality=None):
     return method
 
 
+def _plus(x, number):
+    """A length of a shape stays one where nothing is added."""
+    return x if number == 0 and x.dim_of is not None else math.scale(x, 1.0, number)
+
+
 _OPERATORS = {
-    "__add__": _operator(lambda x, n: math.scale(x, 1.0, n), math.add),
-    "__radd__": _operator(lambda x, n: math.scale(x, 1.0, n), math.add),
+    "__add__": _operator(_plus, math.add),
+    "__radd__": _operator(_plus, math.add),
     "__sub__": _operator(lambda x, n: math.scale(x, 1.0, -n), math.subtract),
     "__rsub__": _operator(lambda x, n: math.scale(x, -1.0, n), lambda x, y: math.subtract(y, x)),
     "__mul__": _operator(lambda x, n: math.scale(x, n, 0.0), math.multiply),

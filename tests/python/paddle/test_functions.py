@@ -314,3 +314,9 @@ def test_unfold_gives_what_a_convolution_sees(options):
     want = np.stack([padded[:, :, r:r + dilation * kh:dilation, c:c + dilation * kw:dilation].reshape(3, -1)
                      for r in rows for c in columns], 2)
     np.testing.assert_array_equal(got, want)
+
+
+def test_a_length_plus_nothing_is_that_length():
+    x = static.data("x", [None, None])
+    out = paddle.arange(0, paddle.shape(x)[-1] + 0)
+    assert static.Executor().run(feed={"x": np.ones((2, 5), "float32")}, fetch_list=[out])[0].tolist() == [0, 1, 2, 3, 4]
