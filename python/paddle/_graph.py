@@ -11,6 +11,7 @@ from paddle.utils import unique_name
 
 GRAD_SUFFIX = "@GRAD"
 LENGTHS_SUFFIX = "@LENGTHS"  # of the sequences in an input with lod_level=1: an input of its own
+_FIRST_VALUES = ("fill", "fill_like", "gaussian", "truncated_gaussian", "uniform", "assign_value")
 STEPS_SUFFIX = "@STEPS"  # 0, 1, ... up to the longest of these lengths: an input, where a layer asked for it
 
 
@@ -108,8 +109,24 @@ class Variable:
         return found.get_tensor()
 
     def set_value(self, value, scope=None):
+        """An array: its value in the scope from now on. A variable that a parameter is to begin with, filled or drawn at
+        random: the startup program sets it."""
+        if isinstance(value, Variable) and value.constant is None:
+            return self._begin_as(value)
         from paddle._executor import global_scope
         (scope or global_scope()).var(self.name).get_tensor().set(value)
+
+    def _begin_as(self, value):
+        made = [op for op in value.program.ir.ops() if value.name in op["outputs"].get("out", ())]
+        startup = self._program._startup or default_startup_program()
+        if not made or made[0]["type"] not in _FIRST_VALUES or not startup.ir.has(self.name) or value.shape != self.shape:
+            raise TypeError(f"'{self.name}'.set_value: '{value.name}' is a variable of a static program and has no value yet: give an "
+                            "array; or a parameter's first values, of its shape: paddle.full, normal, uniform")
+        kind, attrs = made[0]["type"], made[0]["attrs"]
+        if kind == "fill_like":
+            kind, attrs = "fill", {"value": attrs["value"], "shape": list(self.shape), "dtype": str(self.dtype)}
+        with program_guard(startup, Program()):
+            emit(kind, {}, attrs, {"out": [self.name]}, unique_name.generate(self.name + ".set"))
 
     def numpy(self):
         if self.constant is not None:

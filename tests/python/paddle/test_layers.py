@@ -289,3 +289,17 @@ def test_transformer_is_its_encoder_and_decoder():
         got = exe.run(feed=feed, fetch_list=[whole, parts, mask])
     np.testing.assert_allclose(got[0], got[1], rtol=1e-5, atol=1e-6)
     assert np.isneginf(got[2][0, 1]) and got[2][1, 0] == 0 == got[2][1, 1]
+
+
+def test_a_parameter_begins_with_what_a_layer_sets():
+    with static.program_guard(static.Program(), static.Program()), static.scope_guard(static.Scope()):
+        layer = paddle.nn.Linear(50, 50)
+        layer.weight.set_value(paddle.normal(2.0, 0.1, [50, 50]))
+        layer.bias.set_value(paddle.full_like(layer.bias, 7.0))
+        with pytest.raises(TypeError, match="of its shape"):
+            layer.bias.set_value(paddle.normal(shape=[50]) * 2.0)
+        static.Executor().run(static.default_startup_program())
+        weight, bias = [p.get_value().numpy() for p in (layer.weight, layer.bias)]
+        assert abs(weight.mean() - 2) < 0.02 and 0.08 < weight.std() < 0.12 and (bias == 7).all()
+        layer.bias.set_value(np.zeros(50, "float32"))
+        assert (layer.bias.get_value().numpy() == 0).all()
