@@ -356,6 +356,16 @@ class Program:
 
     current_block = global_block
 
+    @property
+    def current_block_idx(self):
+        return 0
+
+    @current_block_idx.setter
+    def current_block_idx(self, index):
+        if index != 0:
+            raise native.UnsupportedError("Program.current_block_idx: ops are added where they are called, a program has one block; "
+                                          "nearest: compute before the loop what it needs, or dynamic_decode of a BeamSearchDecoder")
+
     def block(self, index):
         if index != 0:
             raise ValueError("a program has one block")

@@ -112,3 +112,10 @@ def test_type_stubs_are_up_to_date():
 def test_a_parameter_is_not_divided_by_a_mark():
     with pytest.raises(NotImplementedError, match="paddle.distributed.split"):
         paddle.static.create_parameter([4, 4], "float32").is_distributed = True
+
+
+def test_ops_are_not_put_into_another_block():
+    program = paddle.static.Program()
+    program.current_block_idx = program.current_block().idx
+    with pytest.raises(NotImplementedError, match="compute before the loop"):
+        program.current_block_idx = program.current_block().parent_idx
