@@ -277,6 +277,8 @@ class Ranks {
       }
     });
     std::ranges::nth_element(kept, kept.begin() + kTimes / 2);
+    std::cerr << "  calls take " << decimal(100 * (1 - kept[kTimes / 2]), 0)
+              << " % of their time from computation beside them\n";
     return std::clamp(kept[kTimes / 2], 0.05, 1.0);
   }
 
