@@ -45,7 +45,6 @@ from paddle._executor import Executor as Executor
 from paddle._executor import global_scope as global_scope
 from paddle._executor import scope_guard as scope_guard
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Variable
 from paddle._graph import default_main_program as default_main_program
 from paddle._graph import default_startup_program as default_startup_program
 from paddle._graph import program_guard as program_guard
@@ -55,6 +54,7 @@ from paddle._places import CUDAPinnedPlace as CUDAPinnedPlace
 from paddle._places import CUDAPlace as CUDAPlace
 from paddle._places import XPUPlace as XPUPlace
 from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda
+from paddle._variable import Variable as Variable
 from paddle.distributed import fleet as fleet
 from paddle.files import load as load
 from paddle.files import save as save

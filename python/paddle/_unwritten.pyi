@@ -6,13 +6,13 @@ from typing import Any
 import numpy
 
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Variable
-from paddle._graph import Variable as _paddle__graph_Variable
 from paddle._graph import emit as emit
+from paddle._variable import Variable as Variable
+from paddle._variable import Variable as _paddle__variable_Variable
 
 DTypeLike = str | type | numpy.dtype
 
-class Unwritten(_paddle__graph_Variable):
+class Unwritten(_paddle__variable_Variable):
     def __init__(self, program: Program | None, name: str | None, dtype: DTypeLike | None = None, shape: Sequence[int | None | Variable] | None = None, keeps_name: Any = False, stop_gradient: Any = False) -> None: ...
     @property
     def is_written(self) -> Any: ...

@@ -6,7 +6,7 @@ from typing import Any
 import numpy
 
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Variable
+from paddle._variable import Variable as Variable
 
 def load(path: str | None, return_numpy: bool = True) -> Any: ...
 def save(obj: Any, path: str | None, protocol: Any = 4, use_binary_format: Any = False) -> None: ...

@@ -13,13 +13,13 @@ from paddle._block import Block as Block
 from paddle._block import Operator as Operator
 from paddle._dtype import get_default_dtype as get_default_dtype
 from paddle._dtype import set_default_dtype as set_default_dtype
-from paddle._graph import Parameter as Parameter
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Variable
 from paddle._param import ParamAttr as ParamAttr
 from paddle._places import CPUPlace as CPUPlace
 from paddle._places import CUDAPinnedPlace as CUDAPinnedPlace
 from paddle._places import CUDAPlace as CUDAPlace
+from paddle._variable import Parameter as Parameter
+from paddle._variable import Variable as Variable
 from paddle.files import load as load
 from paddle.files import save as save
 from paddle.fluid import core as core

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
 from paddle._graph import emit as emit
+from paddle._variable import Variable as Variable
 from paddle.distributed import entry_attr as entry_attr
 from paddle.distributed import fleet as fleet
 from paddle.distributed import launch as launch

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
 from paddle._graph import layer_call as layer_call
 from paddle._param import ParamAttr as ParamAttr
+from paddle._variable import Variable as Variable
 from paddle.nn.initializer import Initializer as Initializer
 from paddle.static.nn import Names as Names
 

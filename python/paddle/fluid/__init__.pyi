@@ -16,7 +16,6 @@ from paddle._executor import Scope as Scope
 from paddle._executor import global_scope as global_scope
 from paddle._executor import scope_guard as scope_guard
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Variable
 from paddle._graph import default_main_program as default_main_program
 from paddle._graph import default_startup_program as default_startup_program
 from paddle._graph import program_guard as program_guard
@@ -32,6 +31,7 @@ from paddle._places import XPUPlace as XPUPlace
 from paddle._places import cpu_places as cpu_places
 from paddle._places import cuda_places as cuda_places
 from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda
+from paddle._variable import Variable as Variable
 from paddle.fluid import backward as backward
 from paddle.fluid import clip as clip
 from paddle.fluid import compiler as compiler

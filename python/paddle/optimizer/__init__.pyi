@@ -7,9 +7,9 @@ import numpy
 
 from paddle._graph import Parameter as Parameter
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._native import user_line as user_line
+from paddle._variable import Variable as Variable
 from paddle.optimizer import lr as lr
 from paddle.regularizer import L2Decay as L2Decay
 from paddle.regularizer import WeightDecayRegularizer as WeightDecayRegularizer

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
+from paddle._variable import Variable as Variable
 from paddle.regularizer import WeightDecayRegularizer as WeightDecayRegularizer
 
 COMMON: Any

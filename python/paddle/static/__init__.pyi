@@ -14,7 +14,6 @@ from paddle._executor import global_scope as global_scope
 from paddle._executor import scope_guard as scope_guard
 from paddle._graph import Parameter as Parameter
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._graph import default_main_program as default_main_program
 from paddle._graph import default_startup_program as default_startup_program
@@ -24,6 +23,7 @@ from paddle._param import ParamAttr as ParamAttr
 from paddle._param import WeightNormParamAttr as WeightNormParamAttr
 from paddle._places import cpu_places as cpu_places
 from paddle._places import cuda_places as cuda_places
+from paddle._variable import Variable as Variable
 from paddle.metric import accuracy as accuracy
 from paddle.metric import auc as auc
 from paddle.optimizer._averages import ExponentialMovingAverage as ExponentialMovingAverage

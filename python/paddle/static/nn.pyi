@@ -6,11 +6,11 @@ from typing import Any
 import numpy
 
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._graph import in_float64 as in_float64
 from paddle._graph import layer_call as layer_call
 from paddle._param import ParamAttr as ParamAttr
+from paddle._variable import Variable as Variable
 from paddle.nn import initializer as I
 from paddle.nn.functional import _volumes as volumes
 from paddle.nn.functional import activation as activation

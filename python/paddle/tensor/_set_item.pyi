@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
+from paddle._variable import Variable as Variable
 from paddle.tensor import creation as creation
 from paddle.tensor import manipulation as manipulation
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
 from paddle._graph import call as call
 from paddle._graph import emit as emit
 from paddle._param import ParamAttr as ParamAttr
+from paddle._variable import Variable as Variable
 from paddle.nn.initializer import Initializer as Initializer
 
 DTypeLike = str | type | numpy.dtype

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
 from paddle._graph import call as call
+from paddle._variable import Variable as Variable
 from paddle.tensor import creation as creation
 from paddle.tensor import manipulation as manipulation
 from paddle.tensor import math as math

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._graph import call as call
 from paddle._graph import emit as emit
+from paddle._variable import Variable as Variable
 from paddle.tensor import creation as creation
 
 DTypeLike = str | type | numpy.dtype

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
 from paddle._graph import call as call
 from paddle._graph import emit as emit
+from paddle._variable import Variable as Variable
 
 DTypeLike = str | type | numpy.dtype
 

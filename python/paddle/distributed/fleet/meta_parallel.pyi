@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
 from paddle._graph import layer_call as layer_call
 from paddle._param import ParamAttr as ParamAttr
 from paddle._refuse import refuse as refuse
+from paddle._variable import Variable as Variable
 from paddle.distributed.fleet import api as api
 from paddle.nn.initializer import Initializer as Initializer
 from paddle.utils import unique_name as unique_name

@@ -7,10 +7,10 @@ import numpy
 
 from paddle._graph import Parameter as Parameter
 from paddle._graph import Program as Program
-from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._graph import default_startup_program as default_startup_program
 from paddle._native import user_line as user_line
+from paddle._variable import Variable as Variable
 
 class DistributedOptimizer:
     inner_opt: Any

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
+from paddle._variable import Variable as Variable
 from paddle.fluid.layers import beams as beams
 from paddle.fluid.layers import cells as cells
 from paddle.fluid.layers import collective as collective

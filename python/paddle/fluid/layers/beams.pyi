@@ -6,7 +6,7 @@ from typing import Any
 import numpy
 
 from paddle import tensor as T
-from paddle._graph import Variable as Variable
+from paddle._variable import Variable as Variable
 from paddle.tensor import creation as creation
 
 DTypeLike = str | type | numpy.dtype

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
+from paddle._variable import Variable as Variable
 from paddle.fluid.layers.beams import While as While
 from paddle.fluid.layers.beams import array_length as array_length
 from paddle.fluid.layers.beams import array_read as array_read

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
 from paddle._native import user_line as user_line
+from paddle._variable import Variable as Variable
 
 LearningRate = Any
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy
 
 from paddle import tensor as T
-from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._graph import call as call
+from paddle._variable import Variable as Variable
 from paddle.tensor.creation import create_global_var as create_global_var
 from paddle.tensor.creation import create_parameter as create_parameter
 from paddle.tensor.creation import linspace as linspace

@@ -6,10 +6,10 @@ from typing import Any
 import numpy
 
 from paddle import tensor as T
-from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._graph import call as call
 from paddle._graph import layer_call as layer_call
+from paddle._variable import Variable as Variable
 from paddle.nn.functional.conv import in_nchw as in_nchw
 from paddle.tensor import creation as creation
 from paddle.tensor import manipulation as manipulation

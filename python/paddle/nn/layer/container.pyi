@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Parameter as Parameter
 from paddle._graph import Variable as Variable
+from paddle._variable import Parameter as Parameter
 from paddle.nn.layer.layers import Layer as Layer
 from paddle.nn.layer.layers import Layer as _paddle_nn_layer_layers_Layer
 

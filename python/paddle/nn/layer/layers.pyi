@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Parameter as Parameter
-from paddle._graph import Variable as Variable
 from paddle._param import ParamAttr as ParamAttr
+from paddle._variable import Parameter as Parameter
+from paddle._variable import Variable as Variable
 from paddle.nn.initializer import Initializer as Initializer
 from paddle.utils import unique_name as unique_name
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
 from paddle._graph import as_list as as_list
 from paddle._graph import call as call
+from paddle._variable import Variable as Variable
 from paddle.nn import functional as F
 from paddle.nn import initializer as I
 from paddle.nn.layer.container import LayerList as LayerList

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 
-from paddle._graph import Variable as Variable
+from paddle._variable import Variable as Variable
 from paddle.distributed.fleet import api as api
 from paddle.metric import area as area
 
