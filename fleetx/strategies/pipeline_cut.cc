@@ -6,6 +6,7 @@
 #include <set>
 
 #include "fleetx/ir/infer.h"
+#include "fleetx/strategies/pipeline_sizes.h"
 
 namespace fleetx::strategies {
 namespace {
@@ -57,11 +58,8 @@ class Line {
 
   ir::TensorType known(const ir::VarInfo& var) const {
     ir::TensorType type = var.type;
-    const auto rows = var.attrs.find("rows");
     for (int d = 0; d < type.shape.rank(); ++d)
-      if (type.shape[d] < 0)
-        type.shape[d] =
-            batch_ * (rows == var.attrs.end() || d > 0 ? 1 : rows->second.as<int64_t>());
+      if (type.shape[d] < 0) type.shape[d] = batch_ * (d > 0 ? 1 : rows_of_a_sample(var));
     return type;
   }
 

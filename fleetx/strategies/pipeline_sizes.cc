@@ -15,6 +15,11 @@ constexpr const char* kAnyBatch =
 
 }  // namespace
 
+int64_t rows_of_a_sample(const ir::VarInfo& data) {
+  const auto rows = data.attrs.find("rows");
+  return rows == data.attrs.end() ? 1 : rows->second.as<int64_t>();
+}
+
 void check_parts(int64_t batch, int micro_batches, int64_t size) {
   check_arg(size > 0 ? batch == size * micro_batches : batch % micro_batches == 0,
             "pipeline: the data are declared with a batch of ", batch, ", which is not ",

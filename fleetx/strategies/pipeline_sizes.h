@@ -22,6 +22,9 @@ struct RowSizes {
 // 0 of any number. Else kInvalidArgument.
 void check_parts(int64_t batch, int micro_batches, int64_t size);
 
+// Of data: 1, or as many as their attribute `rows` says.
+int64_t rows_of_a_sample(const ir::VarInfo& data);
+
 class BatchSizes {
  public:
   using IsCut = std::function<bool(const ir::VarInfo&)>;

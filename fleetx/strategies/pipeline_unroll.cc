@@ -239,11 +239,8 @@ class Unroll {
     ir::Attrs attrs{{"axis", 0}};
     // The sizes of values that other stages send are not known before there is a batch: those of
     // data must not be either.
-    if (options_.micro_batch_size > 0) {
-      const auto rows = data.attrs.find("rows");
-      const int64_t each = rows == data.attrs.end() ? 1 : rows->second.as<int64_t>();
-      attrs.emplace("part", options_.micro_batch_size * each);
-    }
+    if (options_.micro_batch_size > 0)
+      attrs.emplace("part", options_.micro_batch_size * rows_of_a_sample(data));
     rw_.append({.type = "split",
                 .inputs = {{"x", {data.name}}},
                 .outputs = {{"outs", names(data.name)}},
