@@ -406,6 +406,9 @@ class Sharding final : public Strategy {
     return options;
   }
 
+  // One worker has nobody to share with.
+  bool acts_in(const Mesh& mesh) const override { return mesh.size(kDataAxis) > 1; }
+
   std::optional<ir::Attrs> requested(const Settings& s, const Mesh& mesh) const override {
     const auto hybrid = s.get("hybrid_configs.sharding_degree").as<int64_t>();
     check_arg(s.on("sharding") || hybrid == 1, "hybrid_configs.sharding_degree is ", hybrid,
@@ -418,12 +421,10 @@ class Sharding final : public Strategy {
               "strategies 'sharding' with stage ", stage,
               " and 'fp16_allreduce' cannot be used together: its gradients go to their owners in "
               "32 bits; use stage 1, or switch fp16_allreduce off");
-    // One worker has nobody to share with.
     const int workers = mesh.size(kDataAxis);
-    if (workers == 1) return std::nullopt;
     ir::Attrs options = fuse_options(s);
     options.emplace("stage", stage);
-    options.emplace("degree", degree_in(s, workers));
+    options.emplace("degree", workers == 1 ? 0 : degree_in(s, workers));
     const ir::Attr segment = s.get("sharding_configs.segment_broadcast_MB");
     options.emplace("segment_MB", segment.as<double>() == kDefaultMB
                                       ? s.get("sharding_configs.fuse_broadcast_MB")

@@ -261,10 +261,33 @@ TEST(Combinations, LargerSetsTrain) {
   }
 }
 
-// Stopped after kStop steps, in the middle of every period, and resumed from a checkpoint: the bits
-// of a run that was not stopped.
+// What a worker sees: a change of its state changes them in the steps that follow.
+struct Seen {
+  std::vector<float> losses;
+  Parameters parameters;
+};
+
+// Steps [first, last) of two workers, between checkpoints, where their folders are given.
+std::vector<Seen> run_steps(const Set& set, const std::vector<Request>& requests, int first,
+                            int last, const std::string& load, const std::string& save) {
+  std::vector<Seen> all(2);
+  testing::run_workers(2, [&](int rank, const testing::SharedGroups& groups) {
+    testing::Worker worker([&](ir::Builder& b) { return network(b, set); },
+                           [&] { return users_optimizer(set); }, requests, rank, 2, groups);
+    if (!load.empty()) worker.load(load);
+    Seen& seen = all[static_cast<size_t>(rank)];
+    for (int step = first; step < last; ++step)
+      seen.losses.push_back(worker.step(testing::batch_of(step, {.workers = 2}, rank)));
+    if (!save.empty()) worker.save(save, rank);
+    for (const std::string& name : worker.parameters())
+      seen.parameters.emplace(name, worker.get(name).clone());
+  });
+  return all;
+}
+
+// Stopped in the middle of every period and resumed: the bits of a run that was not stopped.
 void expect_same_bits_after_a_stop(const Set& set) {
-  constexpr int kStop = 4;
+  constexpr int kStop = 4, kLast = 9;
   DistributedStrategy s = strategy_of(set);
   if (s.amp) s.amp_configs.incr_every_n_steps = 3;
   if (s.gradient_merge) s.gradient_merge_configs.k_steps = 3;
@@ -272,12 +295,18 @@ void expect_same_bits_after_a_stop(const Set& set) {
   if (s.adaptive_localsgd) s.adaptive_localsgd_configs = {.init_k_steps = 4, .begin_step = 1};
   if (s.dgc)
     s.dgc_configs = {.rampup_begin_step = 2, .rampup_step = 4, .sparsity = {0.5, 0.75, 0.9, 0.99}};
+  const std::vector<Request> requests = requests_of(s, mesh_of(s, 2, 0));
   const testing::TempDir folder;
-  testing::expect_resumes({.network = [&](ir::Builder& b) { return network(b, set); },
-                           .optimizer = [&] { return users_optimizer(set); },
-                           .strategies = requests_of(s, mesh_of(s, 2, 0)),
-                           .last = 9},
-                          kStop, folder.path());
+  const auto whole = run_steps(set, requests, 0, kLast, "", "");
+  const auto begun = run_steps(set, requests, 0, kStop, "", folder.path());
+  const auto resumed = run_steps(set, requests, kStop, kLast, folder.path(), "");
+  for (size_t rank = 0; rank < whole.size(); ++rank) {
+    std::vector<float> losses = begun[rank].losses;
+    losses.insert(losses.end(), resumed[rank].losses.begin(), resumed[rank].losses.end());
+    EXPECT_EQ(losses, whole[rank].losses) << "of worker " << rank;
+    for (const auto& [name, value] : whole[rank].parameters)
+      testing::expect_close(resumed[rank].parameters.at(name), value, 0, name);
+  }
 }
 
 TEST(Combinations, ResumeWithTheSameBits) {

@@ -514,7 +514,7 @@ TEST(Sharding, SettingsOfTheOriginal) {
                              int workers) {
     return options_of(set, workers).at("degree").as<int64_t>();
   };
-  EXPECT_TRUE(options_of([](auto&) {}, 1).empty());
+  EXPECT_EQ(degree_of([](auto& s) { s.sharding_configs.sharding_degree = 4; }, 1), 0);
   EXPECT_EQ(degree_of([](auto&) {}, 2), 0);  // all
   EXPECT_EQ(degree_of([](auto& s) { s.sharding_configs.sharding_degree = 2; }, 4), 2);
   EXPECT_EQ(degree_of([](auto& s) { s.sharding_configs.dp_degree = 2; }, 16), 8);
