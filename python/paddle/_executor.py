@@ -546,9 +546,12 @@ class FetchHandler:
     """Define handler(res_dict): train_from_dataset calls it every period_secs with the values of var_dict, variables
     that live from step to step."""
 
-    def __init__(self, var_dict=None, period_secs=60):
+    def __init__(self, var_dict=None, period_secs=60, return_np=True):
         if not var_dict:
             raise ValueError("FetchHandler: var_dict must name at least one variable")
+        if not isinstance(var_dict, dict):
+            raise native.UnsupportedError("FetchHandler: a list of names, as in 1.7, is not here; give {name: variable}, and "
+                                          "handler(res_dict) is given {name: value}")
         self.var_dict, self.period_secs = var_dict, period_secs
         self._next = time.monotonic() + period_secs
 

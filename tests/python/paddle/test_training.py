@@ -99,7 +99,6 @@ def test_pictures_of_any_size_are_trained():
             x, y = static.data("x", [None, 3, size, size]), static.data("y", [None, 1], "int64")
             h = static.nn.conv2d(x, 4, 3, stride=2, padding=1, act="relu")
             h = fluid.layers.pool2d(h, 3, "max", 2, 1)
-            h = static.nn.conv2d_transpose(h, 4, filter_size=2, stride=2)
             h = fluid.layers.pool2d(h, pool_type="avg", global_pooling=True)
             loss = paddle.mean(paddle.nn.functional.cross_entropy(static.nn.fc(h, 3), y))
             paddle.optimizer.SGD(0.5).minimize(loss)
