@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <thread>
 
@@ -62,6 +63,34 @@ TEST(RowIndex, FindsAllOthersWhileIdsAreTakenOut) {
       ASSERT_EQ(index.find(mix(i, 4), hash_id(mix(i, 4))), RowIndex::kNone);
     }
     EXPECT_EQ(index.bytes(), bytes) << "it need not grow";
+  }
+}
+
+// So many rows that ids of one request are in all buckets of a search, are made meanwhile, and
+// stand there twice.
+TEST(SparseTable, ARequestIsItsIdsOneByOne) {
+  for (const int64_t min_count : {1, 2}) {
+    SparseSpec spec = spec_of(5, add_rule());
+    spec.min_count = min_count;
+    SparseTable together(spec), one_by_one(spec);
+    const Philox random(4, static_cast<uint64_t>(min_count));
+    uint32_t draw = 0;
+    for (int round = 0; round < 30; ++round) {
+      std::vector<uint64_t> ids(1 + random.bits(draw++) % 3000);
+      for (uint64_t& id : ids) id = mix(9, random.bits(draw++) % 40'000);
+      std::vector<float> rows(ids.size() * 5), expected(rows.size());
+      const Absent absent = round % 3 == 0 ? Absent::kZero : Absent::kMake;
+      together.pull(ids, rows.data(), absent);
+      for (size_t i = 0; i < ids.size(); ++i)
+        one_by_one.pull({&ids[i], 1}, expected.data() + 5 * i, absent);
+      ASSERT_EQ(rows, expected) << round;
+      std::ranges::sort(ids);
+      ids.erase(std::ranges::unique(ids).begin(), ids.end());
+      rows.assign(ids.size() * 5, 0.25f);
+      together.push(ids, rows.data(), 1);
+      for (size_t i = 0; i < ids.size(); ++i) one_by_one.push({&ids[i], 1}, rows.data() + 5 * i, 1);
+      ASSERT_EQ(together.rows(), one_by_one.rows());
+    }
   }
 }
 
