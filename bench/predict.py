@@ -18,7 +18,9 @@ RATE = "1gbit"
 TCP = 0.956  # of a link's rate, with packets of 1,500 bytes
 LINK = "link"  # the job of two hosts with a worker each
 MERGED = 2  # batches between two updates of gradient_merge
-STEPS = 2 * MERGED  # that are measured
+STEPS = 2 * MERGED  # that are measured, at least
+# Of short steps many: the first ones touch the memory of a table at random, and the scheduler's slices are as long as a step.
+SHORT = {"wide-deep": (60, 120), "mlp": (100, 400)}  # warm-up and measured
 PARTS = {
     "recompute": "recompute: true",
     "amp": "amp: true",
@@ -161,8 +163,9 @@ class StepCase(Case):
 
 def step_case(bench, model, batch, job, parts):
     name = " + ".join([model, *parts, *[f"at {RATE}"] * (job == LINK)])
+    warmup, steps = SHORT.get(model, (2, STEPS))
     return StepCase(bench.name, "s", {"measured": None}, name, batch, workers=2 if job == LINK else int(job),
-                    threads=None if job == "1" else 1, warmup=2, steps=STEPS, what=model, job=job)
+                    threads=None if job == "1" else 1, warmup=warmup, steps=steps, what=model, job=job)
 
 
 def memory_case(case):
