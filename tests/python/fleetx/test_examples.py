@@ -22,3 +22,11 @@ def test_it_learns(name, servers, tmp_path, monkeypatch):
     pattern, enough = LEARNED[name]
     values = [float(v) for v in re.findall(pattern, got.stdout + got.stderr)]
     assert got.returncode == 0 and len(values) >= 2 and values[-1] >= enough, got.stdout + got.stderr
+
+
+def test_pre_training_helps(tmp_path):
+    got = subprocess.run([sys.executable, str(EXAMPLES / "bert_languages.py"), "1"], cwd=tmp_path, capture_output=True, text=True, timeout=400)
+    if "on this machine; install programs with translations" in got.stderr:
+        pytest.skip("no translated programs are installed: no messages to look at")
+    right = {kind: float(value) for kind, value in re.findall(r"^(pre-trained|from scratch): (\d+\.\d) % right", got.stdout, re.M)}
+    assert got.returncode == 0 and right["pre-trained"] > right["from scratch"] + 20, got.stdout + got.stderr

@@ -105,7 +105,7 @@ def test_bad_input_is_named(folder):
 
 def test_bad_pairs_are_named_or_left_out(folder, capfd):
     model = tiny()
-    pairs = (folder / "train.tsv").read_bytes() + b"ab\xff\t12\n" + b"a" * 300 + b"\t1\n"
+    pairs = (folder / "train.tsv").read_bytes() + b"ab\xff\t12\n" + b"abcdef" * 100 + b"\t1\n"
     (folder / "train.tsv").write_bytes(pairs)
     with pytest.raises(native.CorruptFileError, match="train.tsv:4001: byte 3 is not UTF-8"):
         model.get_train_dataloader(folder, merges=1)
