@@ -25,7 +25,8 @@ def test_it_learns(name, servers, tmp_path, monkeypatch):
 
 
 def test_pre_training_helps(tmp_path):
-    got = subprocess.run([sys.executable, str(EXAMPLES / "bert_languages.py"), "1"], cwd=tmp_path, capture_output=True, text=True, timeout=400)
+    got = subprocess.run([sys.executable, str(EXAMPLES / "bert_languages.py"), "1"], cwd=tmp_path, capture_output=True, text=True,
+                         timeout=400)
     if "on this machine; install programs with translations" in got.stderr:
         pytest.skip("no translated programs are installed: no messages to look at")
     right = {kind: float(value) for kind, value in re.findall(r"^(pre-trained|from scratch): (\d+\.\d) % right", got.stdout, re.M)}
