@@ -58,7 +58,7 @@ class Flags(unittest.TestCase):
                                 (["--rows", "1,x"], "--rows: '1,x'"), (["--hosts", "1"], "expected numbers from 2 to 8"),
                                 (["--rate", "1gbit,fast"], "'fast' is not a rate; write such as 100mbit"),
                                 (["--models", "mlp"], "no network 'mlp'; known: bert-base, resnet50, vgg16"),
-                                (["--batch", "3"], "'net' has neither --batch nor --threads")]:
+                                (["--batch", "3"], "'net' has no --batch: it measures a list of its own")]:
             run = bench(*arguments)
             self.assertEqual(run.returncode, 2, arguments)
             self.assertIn(part, run.stderr)
