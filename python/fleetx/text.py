@@ -68,6 +68,13 @@ def _list(files):
     return [os.fspath(files)] if isinstance(files, (str, os.PathLike)) else [os.fspath(file) for file in files]
 
 
+def native_of(tokenizer: Tokenizer) -> "native.Tokenizer":
+    if not isinstance(tokenizer, Tokenizer):
+        raise TypeError(f"tokenizer is {tokenizer!r}: expected a WordPieceTokenizer or BPETokenizer of fleetx.text, which reads the "
+                        "file of a vocabulary")
+    return tokenizer._native
+
+
 def learn_wordpiece(files: Union[Path, Sequence[Path]], vocab: Path, size: int = 30000, min_count: int = 2,
                     alphabet: int = 1000, lowercase: bool = True, strip_accents: Optional[bool] = None,
                     bad_lines: str = "stop") -> int:

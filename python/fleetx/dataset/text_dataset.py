@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Union
 import numpy
 
 from fleetx import _job
-from fleetx.text import BPETokenizer, Path, WordPieceTokenizer
+from fleetx.text import BPETokenizer, Path, WordPieceTokenizer, native_of
 from paddle._native import native
 
 
@@ -84,7 +84,7 @@ class BertLoader(TextLoader):
         if packed and not tokens:
             tokens = batch_size * max_length
         files = [files] if isinstance(files, (str, os.PathLike)) else files
-        self.corpus = native.TextCorpus(tokenizer._native, files=[os.fspath(file) for file in files], format=format,
+        self.corpus = native.TextCorpus(native_of(tokenizer), files=[os.fspath(file) for file in files], format=format,
                                         field=field, max_tokens=max_length - 3, bad_lines=bad_lines,
                                         long_sentences=long_sentences)
         sizes = _sizes(batch_size, tokens, shuffle, drop_last, multiple, seed, packed)
@@ -109,7 +109,7 @@ class TranslationLoader(TextLoader):
                  bad_lines: str = "stop", long_lines: str = "skip", rank: Optional[int] = None,
                  world: Optional[int] = None, packed: bool = False):
         into = target_tokenizer or tokenizer
-        self.pairs = native.TranslationPairs(tokenizer._native, into._native, source_file=os.fspath(source),
+        self.pairs = native.TranslationPairs(native_of(tokenizer), native_of(into), source_file=os.fspath(source),
                                              target_file=os.fspath(target or ""), max_length=max_length,
                                              bad_lines=bad_lines, long_lines=long_lines)
         sizes = _sizes(batch_size, None if batch_size else tokens, shuffle, drop_last, multiple, seed, packed)

@@ -161,6 +161,14 @@ def test_wordpiece_equals_hugging_face(tmp_path):
         assert X.text.WordPieceTokenizer(vocab, lowercase=lowercase).encode_batch(lines) == want
 
 
+def test_a_path_is_no_tokenizer(tmp_path):
+    (tmp_path / "text").write_text("a b\n")
+    for loader in (lambda: X.dataset.BertLoader(tmp_path / "text", "vocab.txt"),
+                   lambda: X.dataset.TranslationLoader(tmp_path / "text", None, "codes")):
+        with pytest.raises(TypeError, match="expected a WordPieceTokenizer or BPETokenizer of fleetx.text"):
+            loader()
+
+
 def test_bpe_equals_subword_nmt(tmp_path):
     lines = [" ".join(line.split()) for line in real_text()[::4]]
     (tmp_path / "lines.txt").write_text("\n".join(lines) + "\n")
