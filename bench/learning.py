@@ -205,11 +205,12 @@ class School:
         """Two panels: single strategies and combinations."""
         path = FOLDER / f"{self.task.pictures}-{self.task.network}-batch-{self.task.batch}-{self.workers}-workers.png"
         wrong = {name: [(i, 100 * (1 - share)) for i, share in enumerate(curve, 1)] for name, curve in curves.items()}
-        panels = [{"title": f"{self.task.name}: wrong of pictures held out, %", "x": "pass",
-                   "series": {name: points for name, points in wrong.items() if ("+" in name) == combined}}
-                  for combined in (False, True)]
+        panels = {f"{self.task.name}, {title}: wrong of pictures held out, %":
+                  {name: points for name, points in wrong.items() if ("+" in name) == combined}
+                  for title, combined in (("strategies", False), ("combinations", True))}
         python, env = self.runner.own_python
-        code = "import json, sys; from paddle._native import native; native.plot_curves(sys.argv[1], json.load(sys.stdin))"
-        subprocess.run([python, "-c", code, path], input=json.dumps([p for p in panels if p["series"]]), text=True, check=True,
+        code = "import json, sys; from fleetx.utils import plot_curves; " \
+               "plot_curves(sys.argv[1], json.load(sys.stdin), x='pass', from_zero=False)"
+        subprocess.run([python, "-c", code, path], input=json.dumps({t: p for t, p in panels.items() if p}), text=True, check=True,
                        env={**self.runner.env, **env})
         print(f"  curves: {path}", file=sys.stderr, flush=True)

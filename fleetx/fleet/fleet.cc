@@ -89,7 +89,13 @@ std::optional<DistributedOptimizer::OnServers> tables_of_one_worker() {
   if (job().is_collective || worker_num() > 1) return std::nullopt;
   const ServerConfig alone{.mode = "alone"};
   const auto keep = [alone](const ir::Program& main, const ir::Program& startup) {
-    job().own_tables = std::make_shared<OwnTables>(server_tables(main, startup, alone, 1, 1));
+    ps::JobSpec tables = server_tables(main, startup, alone, 1, 1);
+    std::vector<ParameterVars> dense = parameter_vars(main);
+    std::erase_if(dense, [by_id = names_of(tables.sparse)](const ParameterVars& vars) {
+      return by_id.contains(vars.name);
+    });
+    job().own_tables =
+        std::make_shared<OwnTables>(std::move(tables), ParameterState(std::move(dense)));
     kernel::set_process_servers(job().own_tables);
   };
   return DistributedOptimizer::OnServers{alone, keep};
@@ -239,8 +245,9 @@ void stop_worker() { servers("stop_worker").worker().leave(); }
 void pull_parameters(runtime::Scope& scope) {
   if (job().own_tables == nullptr) servers("pull_parameters").pull(scope);
 }
-void save_servers(const std::string& folder, const ps::SaveOptions& options) {
-  if (job().own_tables != nullptr) return job().own_tables->save(folder, options);
+void save_servers(const runtime::Scope& scope, const std::string& folder,
+                  const ps::SaveOptions& options) {
+  if (job().own_tables != nullptr) return job().own_tables->save(scope, folder, options);
   servers("save_servers").worker().client().save(folder, options);
 }
 void load_own_tables(const std::string& folder) {

@@ -100,15 +100,16 @@ void stop_worker();
 // Brings the parameters in the scope up to date.
 void pull_parameters(runtime::Scope& scope);
 // The servers write what they keep, with the optimizer's state, into a folder that they all see.
-// Called by one worker.
-void save_servers(const std::string& folder, const ps::SaveOptions& options = {});
+// Called by one worker. A process without servers writes the same from its tables and its scope.
+void save_servers(const runtime::Scope& scope, const std::string& folder,
+                  const ps::SaveOptions& options = {});
 // Drops rows of tables (ps::SparseTable::shrink); how many. Called by one worker.
 int64_t shrink(std::optional<float> threshold = {});
 // The tables of which the servers keep the rows. In a job of one worker without servers this
 // process keeps those that are declared for them (sparse_embedding), after minimize; then
 // save_servers, shrink and serve_alone are about them.
 std::vector<std::string> server_tables();
-void load_own_tables(const std::string& folder);  // what save_servers has written
+void load_own_tables(const std::string& folder);  // the rows of what save_servers has written
 // See served_model.h.
 ir::Names serve_alone(ir::Program& program, runtime::Scope& scope, const std::string& folder);
 

@@ -9,18 +9,23 @@
 
 namespace fleetx::fleet {
 
-OwnTables::OwnTables(ps::JobSpec job)
-    : job_((job.check(), std::move(job))), tables_(job_, 0, num_threads(), pool_) {}
+OwnTables::OwnTables(ps::JobSpec job, ParameterState parameters)
+    : job_((job.check(), std::move(job))),
+      parameters_(std::move(parameters)),
+      tables_(job_, 0, num_threads(), pool_) {}
 
-void OwnTables::save(const std::string& folder, const ps::SaveOptions& options) {
+void OwnTables::save(const runtime::Scope& scope, const std::string& folder,
+                     const ps::SaveOptions& options) {
   const uint64_t number = ps::random_number();
-  ps::save_part(tables_, folder, number, 0, options);
+  parameters_.with_table(scope, [&](ps::TableService& parameters) {
+    ps::save_part(tables_, folder, number, 0, options, &parameters);
+  });
   ps::commit_snapshot(folder, number, 1, options.mode);
 }
 
 void OwnTables::load(const std::string& folder) {
   for (const auto& table : tables_.sparse()) table->drop([](auto, auto) { return false; });
-  ps::load_snapshot(tables_, folder, 0);
+  ps::load_snapshot(tables_, folder, 0, ps::Content::kRows);
 }
 
 int OwnTables::table(std::string_view name) {

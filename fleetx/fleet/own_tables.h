@@ -1,9 +1,10 @@
 // The tables of a process that trains without servers: rows by id, made on first use, as a server
-// keeps them (ps/sparse_table.h), and no sockets.
+// keeps them (ps/sparse_table.h), and no sockets. Dense parameters stay in the program.
 #pragma once
 
 #include <string>
 
+#include "fleetx/fleet/parameter_state.h"
 #include "fleetx/kernel/servers.h"
 #include "fleetx/ps/id_batch.h"
 #include "fleetx/ps/save_options.h"
@@ -13,11 +14,13 @@ namespace fleetx::fleet {
 
 class OwnTables final : public kernel::Servers {
  public:
-  explicit OwnTables(ps::JobSpec job);
+  explicit OwnTables(ps::JobSpec job, ParameterState parameters = ParameterState({}));
 
   const ps::JobSpec& job() const { return job_; }
-  // As those of ps::Client; what is loaded takes the place of all rows.
-  void save(const std::string& folder, const ps::SaveOptions& options = {});
+  // What servers write: the rows, and the parameters as the scope has them.
+  void save(const runtime::Scope& scope, const std::string& folder,
+            const ps::SaveOptions& options = {});
+  // The rows of a snapshot take the place of all that are here.
   void load(const std::string& folder);
   int64_t shrink(std::optional<float> threshold) { return tables_.shrink(threshold); }
 
@@ -41,6 +44,7 @@ class OwnTables final : public kernel::Servers {
   void count_uses();
 
   const ps::JobSpec job_;
+  const ParameterState parameters_;
   ps::PayloadPool pool_;
   ps::TableService tables_;
   // Counted since the last push: the ids, and a pair for each.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "fleetx/fleet/server_tables.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ps/snapshot.h"
 #include "fleetx/strategies/parameter_server.h"
@@ -52,11 +53,9 @@ ir::Names serve_alone(ir::Program& program, runtime::Scope& scope, const ps::Job
   all.servers = 1;  // one that holds everything
   ps::PayloadPool pool;
   ps::TableService service(all, 0, 1, pool);
-  ps::load_snapshot(service, folder, 0);
+  ps::load_snapshot(service, folder, 0, ps::Content::kRows);
 
-  std::set<std::string> names;
-  for (const ps::SparseSpec& table : all.sparse) names.insert(table.name);
-  strategies::look_up_on_servers(program, names);  // programs from before minimize
+  strategies::look_up_on_servers(program, names_of(all.sparse));  // programs from before minimize
   ir::Rewriter rw(program);
   ir::Names made;
   for (auto op = rw.begin(); op != rw.end();) {

@@ -132,6 +132,12 @@ ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
   return job;
 }
 
+std::set<std::string> names_of(const std::vector<ps::SparseSpec>& tables) {
+  std::set<std::string> names;
+  for (const ps::SparseSpec& table : tables) names.insert(table.name);
+  return names;
+}
+
 std::map<std::string, ps::UpdateRulePtr> own_rules(const ir::Program& main,
                                                    const ir::Program& startup,
                                                    const ServerConfig& config) {

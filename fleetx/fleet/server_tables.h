@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "fleetx/fleet/server_config.h"
 #include "fleetx/ir/program.h"
@@ -18,6 +20,8 @@ namespace fleetx::fleet {
 // initializer that is no function of the row) is kInvalidArgument.
 ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
                           const ServerConfig& config, int workers, int servers);
+
+std::set<std::string> names_of(const std::vector<ps::SparseSpec>& tables);
 
 // Geo: how workers train the rows of these tables.
 std::map<std::string, ps::UpdateRulePtr> own_rules(const ir::Program& main,

@@ -108,17 +108,28 @@ void write_sparse(PartWriter& file, const SparseSpec& spec, SparseTable& table, 
   if (!ids.empty() || !written) flush();  // an empty table has scalars, too
 }
 
-uint64_t load_dense(TableService& tables, wire::Cursor& in, std::string_view path) {
-  const std::string name = in.text();
-  const auto numel = in.number<uint64_t>(), begin = in.number<uint64_t>(),
-             count = in.number<uint64_t>();
-  const auto states = in.number<uint32_t>(), scalars = in.number<uint32_t>();
-  check_file(begin <= numel && count <= numel - begin && count < kMaxSection && states < 64 &&
-                 scalars < 64,
+SavedRecord read_dense(wire::Cursor& in, std::string& name, std::string_view path) {
+  name = in.text();
+  SavedRecord r{.name = name, .path = path};
+  r.numel = in.number<uint64_t>();
+  r.begin = in.number<uint64_t>();
+  r.width = in.number<uint64_t>();
+  r.states = in.number<uint32_t>();
+  r.scalars = in.number<uint32_t>();
+  check_file(r.begin <= r.numel && r.width <= r.numel - r.begin && r.width < kMaxSection &&
+                 r.states < 64 && r.scalars < 64,
              path, ": parameter '", name, "': a block of impossible size");
-  const std::string_view scalar_bytes = in.take(scalars * sizeof(float));
-  const std::string_view values = in.take(count * (1 + states) * sizeof(float));
+  r.scalar_values = in.take(r.scalars * sizeof(float));
+  r.values = in.take(r.width * (1 + r.states) * sizeof(float));
   in.finish();
+  return r;
+}
+
+uint64_t load_dense(TableService& tables, wire::Cursor& in, std::string_view path) {
+  std::string name;
+  const SavedRecord saved = read_dense(in, name, path);
+  const uint64_t numel = saved.numel, begin = saved.begin, count = saved.width;
+  const uint32_t states = saved.states, scalars = saved.scalars;
   bool known = false;
   uint64_t taken = 0;
   for (auto& table : tables.dense()) {
@@ -140,11 +151,11 @@ uint64_t load_dense(TableService& tables, wire::Cursor& in, std::string_view pat
       const auto to = std::min<uint64_t>(begin + count, static_cast<uint64_t>(e.block.end));
       if (from >= to) continue;
       taken += to - from;
-      std::ranges::copy(scalar_bytes, reinterpret_cast<char*>(e.scalars.data()));
+      std::ranges::copy(saved.scalar_values, reinterpret_cast<char*>(e.scalars.data()));
       for (uint64_t s = 0; s <= states; ++s)
         std::memcpy(e.record.data() + s * static_cast<uint64_t>(e.block.size()) + from -
                         static_cast<uint64_t>(e.block.begin),
-                    values.data() + (s * count + from - begin) * sizeof(float),
+                    saved.values.data() + (s * count + from - begin) * sizeof(float),
                     (to - from) * sizeof(float));
     }
   }
@@ -229,6 +240,8 @@ void load_gone(TableService& tables, wire::Cursor& in, std::string_view path) {
       [&](uint64_t id, auto) { return !ids.contains(id); });
 }
 
+bool has_snapshot(const std::string& folder) { return fs::exists(fs::path(folder) / kManifest); }
+
 struct Manifest {
   uint64_t number = 0;
   int parts = 0;
@@ -306,15 +319,14 @@ void write_tables(PartWriter& file, TableService& tables, Save mode) {
 }
 
 void save_part(TableService& tables, const std::string& folder, uint64_t number, int server,
-               const SaveOptions& options) {
+               const SaveOptions& options, TableService* parameters) {
   std::error_code error;
   fs::create_directories(folder, error);
   check_arg(!error, "cannot make the folder ", folder, ": ", error.message());
   const bool is_delta = options.mode == Save::kDelta;
   if (is_delta) {
-    const bool is_there = fs::exists(fs::path(folder) / kManifest);
     check_arg(
-        tables.base != 0 && is_there && read_manifest(folder).number == tables.base,
+        tables.base != 0 && has_snapshot(folder) && read_manifest(folder).number == tables.base,
         "a delta has what has changed since the last base, which is ",
         tables.base == 0 ? "none since this server was started" : "not the one in this folder",
         " (", folder, "); save a base there first (mode=2)");
@@ -324,6 +336,7 @@ void save_part(TableService& tables, const std::string& folder, uint64_t number,
       part_name(number, server, tables.job().servers, is_delta ? kDelta : kPart);
   PartWriter file((fs::path(folder) / name).string());
   write_tables(file, tables, options.mode);
+  if (parameters != nullptr) write_tables(file, *parameters);
   file.finish();
   if (options.text) save_text(tables, folder, server);
   if (options.mode == Save::kBase) tables.base = number;
@@ -391,16 +404,14 @@ uint64_t parse_section(TableService& tables, int server, Section section, std::s
   return 0;
 }
 
-void load_snapshot(TableService& tables, const std::string& folder, int server) {
-  if (!fs::exists(fs::path(folder) / kManifest) && has_text(folder))
-    return load_text(tables, folder, server);
+void load_snapshot(TableService& tables, const std::string& folder, int server, Content content) {
+  if (!has_snapshot(folder) && has_text(folder)) return load_text(tables, folder, server);
   uint64_t wanted = 0, of_base = 0, of_delta = 0;
-  for_each_section(folder, [&](Section section, std::string_view content, const std::string& path,
-                               bool is_delta) {
-    // A process without servers has its parameters elsewhere.
-    if (section == Section::kDense && tables.dense().empty()) return;
-    (is_delta ? of_delta : of_base) += parse_section(tables, server, section, content, path);
-  });
+  for_each_section(
+      folder, [&](Section section, std::string_view bytes, const std::string& path, bool is_delta) {
+        if (content == Content::kRows && section == Section::kDense) return;
+        (is_delta ? of_delta : of_base) += parse_section(tables, server, section, bytes, path);
+      });
   const uint64_t taken = std::max(of_base, of_delta);
   for (const auto& table : tables.dense()) wanted += static_cast<uint64_t>(table->values.size());
   // A snapshot from before the first values were set has none of them.
@@ -414,37 +425,38 @@ void load_snapshot(TableService& tables, const std::string& folder, int server) 
   tables.answer_waiting();
 }
 
-bool read_rows(const std::string& folder, const std::string& table, int64_t dim,
-               std::span<float> values) {
-  bool found = false;
-  const auto width = static_cast<size_t>(dim);
-  const uint64_t most = values.size() / width;
+void read_records(const std::string& folder, const std::function<void(const SavedRecord&)>& visit) {
+  std::string name;
   for_each_section(folder, [&](Section section, std::string_view content, const std::string& path,
                                bool /*is_delta*/) {
     wire::Cursor in(content, path);
+    if (section == Section::kDense) return visit(read_dense(in, name, path));
     if (section == Section::kGone) {
-      if (in.text() != table) return;
+      name = in.text();
       for (const uint64_t id : in.numbers())
-        if (id < most) std::ranges::fill(values.subspan(id * width, width), 0.0f);
+        visit({.name = name, .path = path, .is_row = true, .begin = id});
     }
     if (section != Section::kSparse && section != Section::kSparseWithUses) return;
     const SparseHeader header = read_sparse_header(in, path);
-    if (header.name != table) return;
-    check_arg(header.dim == width, path, ": sparse table '", table, "' has rows of ", header.dim,
-              " values, the parameter ", dim, ": it is a snapshot of another model");
-    found = true;
-    (void)in.take(header.scalars * sizeof(float));
+    const std::string_view scalars = in.take(header.scalars * sizeof(float));
     const size_t record = header.record(section) * sizeof(float);
     const std::string_view ids = in.take(header.rows * 8), records = in.take(header.rows * record);
     in.finish();
+    const bool has_day = section == Section::kSparseWithUses && header.scalars > 0;
     for (uint64_t r = 0; r < header.rows; ++r) {
-      uint64_t id = 0;
-      std::memcpy(&id, ids.data() + 8 * r, 8);
-      if (id < most)
-        std::memcpy(values.data() + id * width, records.data() + r * record, width * sizeof(float));
+      SavedRecord row{.name = header.name,
+                      .path = path,
+                      .is_row = true,
+                      .width = header.dim,
+                      .numel = header.dim,
+                      .states = header.states,
+                      .scalars = header.scalars - has_day,
+                      .values = records.substr(r * record, record),
+                      .scalar_values = scalars};
+      std::memcpy(&row.begin, ids.data() + 8 * r, 8);
+      visit(row);
     }
   });
-  return found;
 }
 
 }  // namespace fleetx::ps

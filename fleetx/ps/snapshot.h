@@ -32,21 +32,33 @@
 
 namespace fleetx::ps {
 
-// kInvalidArgument: a delta where the folder does not have this server's last base.
+// kInvalidArgument: a delta where the folder does not have this server's last base. A process
+// without servers keeps its parameters elsewhere: `parameters` has them, and is saved beside.
 void save_part(TableService& tables, const std::string& folder, uint64_t number, int server,
-               const SaveOptions& options = {});
+               const SaveOptions& options = {}, TableService* parameters = nullptr);
 // All parts are there: the snapshot becomes valid, and parts of earlier ones are removed. Called
 // for one server, after all have saved.
 void commit_snapshot(const std::string& folder, uint64_t number, int servers,
                      SaveOptions::Mode mode = SaveOptions::Mode::kAll);
+// What of a snapshot is loaded; the rest is passed over.
+enum class Content : uint8_t { kAll, kRows };
 // Damage, a missing part or another model is an error that names the file. A folder without a
 // snapshot may have tables as text (text_tables.h).
-void load_snapshot(TableService& tables, const std::string& folder, int server);
-// The rows of one table, without optimizer states, for a process that has it as a matrix of `dim`
-// columns: row i of `values` becomes that of id i; others stay as they are. Whether the snapshot
-// has the table.
-bool read_rows(const std::string& folder, const std::string& table, int64_t dim,
-               std::span<float> values);
+void load_snapshot(TableService& tables, const std::string& folder, int server,
+                   Content content = Content::kAll);
+// A block of a parameter or a row of a table, as a snapshot has it.
+struct SavedRecord {
+  std::string_view name, path;
+  bool is_row = false;
+  uint64_t begin = 0;  // its first element of the parameter; of a row, the id
+  uint64_t width = 0;  // elements
+  uint64_t numel = 0;  // of the whole parameter; of a row, its width
+  uint32_t states = 0, scalars = 0;
+  // f32, not aligned: values and states of `width` each. A row that was dropped has none.
+  std::string_view values{}, scalar_values{};
+};
+// All of a folder, in the order in which later ones replace earlier ones. Untrusted.
+void read_records(const std::string& folder, const std::function<void(const SavedRecord&)>& visit);
 
 // kProgress: only in a server's own snapshots (own_snapshot.h); the last three: only in what a
 // server gives its copy (server_state.h).

@@ -9,7 +9,7 @@
 #include "bindings/gil.h"
 #include "bindings/interrupt.h"
 #include "bindings/optim.h"
-#include "fleetx/ps/snapshot.h"
+#include "fleetx/fleet/parameter_state.h"
 #include "fleetx/strategies/amp_casts.h"
 #include "fleetx/strategies/parameter_server.h"
 #include "fleetx/strategies/sync_batch_norm.h"
@@ -164,23 +164,23 @@ void bind_fleet(py::module_& m) {
   f.def("pull_parameters", &fleet::pull_parameters, py::call_guard<Waiting>());
   f.def(
       "save_servers",
-      [](const std::string& folder, const std::string& mode, bool text) {
+      [](runtime::Scope& scope, const std::string& folder, const std::string& mode, bool text) {
         using Mode = ps::SaveOptions::Mode;
-        fleet::save_servers(folder, {.mode = mode == "base"    ? Mode::kBase
-                                             : mode == "delta" ? Mode::kDelta
-                                                               : Mode::kAll,
-                                     .text = text});
+        fleet::save_servers(scope, folder,
+                            {.mode = mode == "base"    ? Mode::kBase
+                                     : mode == "delta" ? Mode::kDelta
+                                                       : Mode::kAll,
+                             .text = text});
       },
-      py::arg("folder"), py::arg("mode") = "all", py::arg("text") = false,
+      py::arg("scope"), py::arg("folder"), py::arg("mode") = "all", py::arg("text") = false,
       py::call_guard<Waiting>());
-  // A table of a folder that servers have saved, as a matrix; None: the folder has no such table.
-  f.def("read_rows",
-        [](const std::string& folder, const std::string& table, int64_t rows, int64_t dim) {
-          Tensor values(f32, {rows, dim});
-          std::ranges::fill(values.data<float>(), 0.0f);
-          const bool found = ps::read_rows(folder, table, dim, values.data<float>());
-          return found ? py::object(array_from(values)) : py::object(py::none());
-        });
+  f.def("read_variables", [](const ir::Program& program, const std::string& folder,
+                             const std::set<std::string>& names) {
+    py::dict arrays;
+    for (const auto& [name, value] : fleet::read_variables(program, folder, names))
+      arrays[py::str(name)] = array_from(value);
+    return arrays;
+  });
   f.def("load_own_tables", &fleet::load_own_tables, py::call_guard<Waiting>());
   f.def("shrink", &fleet::shrink, py::call_guard<Waiting>());
   f.def("server_tables", &fleet::server_tables);

@@ -75,7 +75,8 @@ TEST(OwnTables, KeepRowsOfAnyId) {
   EXPECT_EQ(pull(tables, b, {kFar}), std::vector<float>(2, 0.5f));
 
   testing::TempDir folder;
-  tables.save(folder.path());
+  runtime::Scope scope;
+  tables.save(scope, folder.path());
   push(tables, a, {3}, {9, 9}, 1, 1);
   OwnTables other(two_tables());
   pull(other, a, {7});

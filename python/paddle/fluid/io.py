@@ -51,15 +51,17 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     if filename is not None:
         arrays, metadata = native.load_tensors(os.path.join(dirname or "", filename))
     else:
-        arrays, metadata = {}, {}
+        arrays, metadata, without_file = {}, {}, []
         for name in names:
             path = os.path.join(dirname, name.replace("/", "%"))
             if not os.path.exists(path):
-                arrays[name] = _rows_of_servers(dirname, name, main_program)
+                without_file.append(name)
                 continue
             more, about = native.load_tensors(path)
             arrays.update(more)
             metadata.update(about)
+        if without_file:
+            arrays.update(_saved_by_servers(dirname, without_file, main_program))
     missing = [n for n in names if n not in arrays]
     if missing:
         raise native.InvalidArgumentError(f"load: the file lacks {', '.join(missing[:5])}")
@@ -76,15 +78,15 @@ def _load_server(dirname, names):
     native.fleet.load_server(os.path.abspath(dirname or "."))
 
 
-def _rows_of_servers(dirname, name, main_program):
-    """A table that servers have saved, for a process that has it as a parameter. Rows that they did not have are zeros."""
-    shape = _new._program(main_program)._variable(name).shape
-    rows = None
-    if len(shape) == 2 and os.path.exists(os.path.join(dirname, "snapshot")):
-        rows = native.fleet.read_rows(os.path.abspath(dirname), name, *shape)
-    if rows is None:
-        raise native.InvalidArgumentError(f"load: {dirname} has no file for variable '{name}'")
-    return rows
+def _saved_by_servers(dirname, names, main_program):
+    """Variables that servers have saved in their snapshot: tables, which may be parameters here, and optimizers' state."""
+    found = {}
+    if os.path.exists(os.path.join(dirname, "snapshot")):
+        found = native.fleet.read_variables(_new._program(main_program).ir, os.path.abspath(dirname), set(names))
+    for name in names:
+        if name not in found:
+            raise native.InvalidArgumentError(f"load: {dirname} has no file for variable '{name}'")
+    return found
 
 
 def save_params(executor, dirname, main_program=None, filename=None):
@@ -110,7 +112,7 @@ def load_persistables(executor, dirname, main_program=None, filename=None):
 def _save_tables(dirname, mode="all", text=False):
     """Those that this process keeps by id, in a job without servers."""
     if _new.own_tables():
-        native.fleet.save_servers(os.path.abspath(dirname or "."), mode, text)
+        native.fleet.save_servers(global_scope().native, os.path.abspath(dirname or "."), mode, text)
 
 
 def _load_tables(dirname):

@@ -66,7 +66,7 @@ def save(program, model_path, protocol=None):
     with open(model_path + ".pdmodel", "wb") as file:
         file.write(program.ir.to_proto())
     if own_tables():
-        native.fleet.save_servers(os.path.abspath(model_path + ".pdtables"))
+        native.fleet.save_servers(global_scope().native, os.path.abspath(model_path + ".pdtables"))
 
 
 PER_RANK = "per_rank:"  # in the metadata of a file: variables that hold a value for each worker, and their rule
@@ -178,7 +178,7 @@ def _rows_as_variables(program):
     if not own_tables():
         return []
     with tempfile.TemporaryDirectory() as folder:
-        native.fleet.save_servers(folder)
+        native.fleet.save_servers(global_scope().native, folder)
         return native.fleet.serve_alone(program.ir, global_scope().native, folder)
 
 

@@ -25,6 +25,7 @@ from paddle.distributed import fleet
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--mode", default="sync")
+parser.add_argument("--begin", type=int, default=0)
 parser.add_argument("--steps", type=int, default=12)
 parser.add_argument("--load")
 parser.add_argument("--save")
@@ -67,10 +68,12 @@ else:
     else:
         exe.run(static.default_startup_program())
         fleet.init_worker()
+    if args.load and fleet.server_num() == 0:
+        paddle.fluid.io.load_persistables(exe, args.load)
     rank, size = fleet.worker_index(), fleet.worker_num()
     check, = exe.run(test, feed=batch(1000), fetch_list=[loss])
     print("first %.7f" % check)
-    for step in range(args.steps):
+    for step in range(args.begin, args.steps):
         feed = {k: v[rank * 24 // size:(rank + 1) * 24 // size] for k, v in batch(step).items()}
         value, = exe.run(feed=feed, fetch_list=[loss])
         mean = fleet.util.all_reduce(float(value)) / size
@@ -139,13 +142,26 @@ def test_async_learns(tmp_path):
     assert last < 0.5 * first
 
 
-def test_a_warm_start_has_another_number_of_servers(tmp_path):
-    _, _, last = trained(run(tmp_path, 2, 1, "--save", "saved"))
-    losses, first, _ = trained(run(tmp_path, 1, 2, "--load", "saved"))
-    assert first == pytest.approx(last, rel=1e-5)  # parameters and rows are there ...
-    whole, _, _ = trained(run(tmp_path, 1, 1, "--steps", "24"))
-    # ... and the optimizer's state: the second job goes on where the first ended. (Its batches begin anew.)
-    assert losses[0] < whole[0]
+def run_alone(folder, *arguments):
+    """The same script as one process without servers."""
+    (folder / "train.py").write_text(TRAIN)
+    result = documents.run("python train.py " + " ".join(arguments), folder, environment={"OMP_NUM_THREADS": "1"})
+    result.first = result.output
+    return result
+
+
+def test_what_was_saved_goes_on_with_another_number_of_servers(tmp_path):
+    """Of none, one and two, with parameters, rows and the optimizer's state: as if it had not been interrupted."""
+    def job(servers, *arguments):
+        return trained(run(tmp_path, servers, 1, *arguments) if servers else run_alone(tmp_path, *arguments))
+    whole, _, _ = job(1)
+    for before in (0, 2):
+        saved = f"saved{before}"
+        _, _, last = job(before, "--steps", "6", "--save", saved)
+        for after in (0, 1, 3):
+            losses, first, _ = job(after, "--begin", "6", "--load", saved)
+            assert first == pytest.approx(last, rel=1e-5), (before, after)
+            np.testing.assert_allclose(losses, whole[6:], rtol=1e-5, err_msg=f"{before} servers, then {after}")
 
 
 def test_a_model_that_one_process_serves(tmp_path):

@@ -223,7 +223,7 @@ def save_persistables(executor, dirname, main_program=None, mode=0, sparse_text=
     if _has_servers():
         if not is_first_worker():
             return
-        native.fleet.save_servers(os.path.abspath(dirname), *how)
+        native.fleet.save_servers(scope.native, os.path.abspath(dirname), *how)
         native.fleet.pull_parameters(scope.native)
     names = program.ir.persistables()
     arrays, metadata = {}, {}
@@ -251,7 +251,7 @@ def save_inference_model(executor, dirname, feeded_var_names, target_vars, main_
         program = (main_program or _graph.as_list(target_vars)[0].program).clone(for_test=True)
         tables = os.path.join(os.path.abspath(dirname), ".tables")
         os.makedirs(tables, exist_ok=True)
-        native.fleet.save_servers(tables)
+        native.fleet.save_servers(scope, tables)
         made = native.fleet.serve_alone(program.ir, scope, tables)
         shutil.rmtree(tables)
     io.save_inference_model(dirname, feeded_var_names, target_vars, executor, program,
