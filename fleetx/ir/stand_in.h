@@ -1,5 +1,5 @@
-// State that only a job of several ranks has (snapshots of localsgd, residuals of dgc): a checkpoint
-// of one rank lacks it. The variable says what it is loaded from there:
+// State that only a job of several ranks has (snapshots of localsgd, residuals of dgc): a
+// checkpoint of one rank lacks it. The variable says what it is loaded from there:
 //
 //   state w@SNAPSHOT  : f32[10] {stand_in="w"}                         the value of w in the file
 //   state w__dgc_v__  : f32[10] per_rank(dp, average) {stand_in=""}    stays as startup makes it
