@@ -2,23 +2,23 @@
 //
 // Feeds of a batch of b rows, padded to L tokens, with at most K hidden words a row:
 //
-//   src_ids, pos_ids, sent_ids  i64 [b,L]      words, places, 0 for the first part and 1 for the
-//   second input_mask                  f32 [b,1,1,L]  added to attention scores: 0, and -1e9 for
-//   padding mask_pos, mask_label        i64 [bK], [bK,1]  hidden words: places in the flattened
-//   batch; words mask_weight                 f32 [bK,1]     1, and 0 for those that only fill up
-//   the row labels                      i64 [b,1]      1: the second part follows the first
+//   src_ids, pos_ids, sent_ids  i64 [b,L]         words; places; 0: first part, 1: second part
+//   input_mask                  f32 [b,1,1,L]     added to attention scores: -1e9 for padding, or 0
+//   mask_pos, mask_label        i64 [bK], [bK,1]  hidden words: places in the flat batch; words
+//   mask_weight                 f32 [bK,1]        1, and 0 for those that only fill up the row
+//   labels                      i64 [b,1]         1: the second part follows the first
 //
 // K follows from L, so that batches of the same b and L have the same shapes.
 //
 // Feeds of a pack of T tokens, with room for S samples and K hidden words, R = S + K:
 //
-//   src_ids, pos_ids, sent_ids         i64 [1,T]   one sample after the other
-//   seq_len                            i64 [S]     lengths; 0: no sample
+//   src_ids, pos_ids, sent_ids         i64 [1,T]     one sample after the other
+//   seq_len                            i64 [S]       lengths; 0: no sample
 //   read_pos, read_len                 i64 [R], [S]  places that are read: of each sample the first
-//                                                  and those of hidden words; how many they are
-//   seq_first                          i64 [S]     where samples begin, counted among read_pos
-//   mask_pos, mask_label, mask_weight  [K], [K,1]  as above; places counted among read_pos
-//   labels, label_weight               [S,1]       as above; f32, 1, and 0 where there is no sample
+//                                                    and those of hidden words; how many they are
+//   seq_first                          i64 [S]       where samples begin, counted among read_pos
+//   mask_pos, mask_label, mask_weight  [K], [K,1]    as above; places counted among read_pos
+//   labels, label_weight               [S,1]         as above; f32 1, or 0: there is no sample
 #pragma once
 
 #include <memory>

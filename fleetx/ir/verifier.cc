@@ -5,6 +5,7 @@
 
 #include "fleetx/base/names.h"
 #include "fleetx/ir/infer.h"
+#include "fleetx/ir/owned.h"
 #include "fleetx/ir/uniform.h"
 
 namespace fleetx::ir {
@@ -53,6 +54,7 @@ class Verifier {
       check(v->type.kind == VarKind::kDense || v->type.shape.rank() >= 1, "variable '", v->name,
             "' is sparse but has no dimension");
       verify_placement(*v);
+      if (!v->attrs.empty()) verify_owner(*v);
       if (v->is_data || v->persistable) defined_.insert(v->name);
     }
     for (const Op& op : p_.ops()) verify_op(op);
@@ -65,6 +67,11 @@ class Verifier {
   void check(bool ok, const Parts&... message) const {
     if (!ok)
       fail(Error::Kind::kInvalidArgument, str(stage_, stage_.empty() ? "" : ": ", message...));
+  }
+
+  void verify_owner(const VarInfo& v) const {
+    const std::string error = owner_error(v);
+    check(error.empty(), "variable '", v.name, "' ", error);
   }
 
   void verify_placement(const VarInfo& v) const {

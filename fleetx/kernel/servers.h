@@ -2,9 +2,12 @@
 // ops know neither addresses nor modes: whether a push waits for the other workers is the business
 // of who implements it. Used by one thread at a time.
 //
-//   explicit PullKernel(Prepare& p) ...                                  no servers yet
-//   void bind(const comm::Groups&) override { servers_ = servers_of(op); table_ =
-//   servers_->table("t"); } void run(const Run& r) override { servers_->pull_rows(...); }
+//   explicit PullKernel(Prepare& p) ...        there are no servers yet
+//   void bind(const comm::Groups&) override {
+//     servers_ = servers_of(op);
+//     table_ = servers_->table("t");
+//   }
+//   void run(const Run& r) override { servers_->pull_rows(...); }
 #pragma once
 
 #include <cstdint>

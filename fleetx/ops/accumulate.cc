@@ -172,9 +172,11 @@ class TakeRows final : public kernel::Kernel {
     int64_t count = 0;
     for (int64_t id = 0; id < table_.rows; ++id) {
       if (touched[id] == 0) continue;
-      check_arg(count < capacity_, where_, "more than ", capacity_,
-                " rows were touched since the last update, but there is room for those of batches "
-                "as large as this one only; feed batches of one size (drop_last=True)");
+      check_arg(
+          count < capacity_, where_, "more than ", capacity_,
+          " rows were touched since the last update, but there is room for those of batches "
+          "as large as this one only; feed batches of one size (drop_last=True). After resuming "
+          "with more workers: begin at a step that ends a merge, or with as many as before");
       out.ids[count++] = id;
       touched[id] = 0;
     }

@@ -1,8 +1,8 @@
 // conv2d: convolution (cross-correlation) of images.
 //   x [N,C,H,W], w [O, C/groups, kh, kw], bias [O] -> out [N,O,h,w]
-//   out[n,o,i,j] = act(bias[o] + sum_{c,a,b} x[n, c, i*stride + a*dilation - padding, ...] *
-//   w[o,c,a,b]) h = (H + top + bottom - (dilation * (kh-1) + 1)) / stride + 1;  channel groups do
-//   not mix
+//   out[n,o,i,j] = act(bias[o] + sum_{c,a,b} w[o,c,a,b] * x[n, c, i*stride + a*dilation - top, ..])
+//   h = (H + top + bottom - (dilation * (kh-1) + 1)) / stride + 1
+//   channel groups do not mix
 // padding is [height, width] or [top, bottom, left, right]; act is "" or "relu".
 // dx, dw and dbias are the transposed sums; with relu, dout counts only where out > 0.
 // x, out and their gradients are f32, bf16 or f16; w is f32 or as x, bias, dw and dbias are as w.

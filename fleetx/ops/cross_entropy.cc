@@ -1,7 +1,7 @@
 // cross_entropy: the loss of probabilities x over the classes on one axis:
-//   hard labels  out = -log x[label], 0 where the label is ignore_index;  dx[label] = -dout /
-//   x[label] soft labels  out = -sum(label * log x);                               dx = -dout *
-//   label / x
+//   hard labels  out = -log x[label];        dx[label] = -dout / x[label]
+//                0 where the label is ignore_index
+//   soft labels  out = -sum(label * log x);  dx = -dout * label / x
 // out has the shape of x with 1 on the axis. For shapes of labels see labels.h. A probability below
 // kTiny counts as kTiny, so that loss and gradient stay finite. softmax_cross_entropy takes logits
 // and is more exact.

@@ -9,9 +9,9 @@
 // name=value"; booleans are true or false, strings stand without quotes; it is "" where there are
 // none, and attrs may be left out altogether. results[k] is the step whose result is outs[k].
 //
-//   h = fused_elementwise([a, b]) {ops=["elementwise_mul","scale","gelu"], args=["x0
-//   x1","t0","t1"],
-//                                  attrs=["","scale=0.5",""], results=[2]}
+//   h = fused_elementwise([a, b])
+//       {ops=["elementwise_mul", "scale", "gelu"], args=["x0 x1", "t0", "t1"],
+//        attrs=["", "scale=0.5", ""], results=[2]}
 //
 // The pass that makes it runs after autograd: it has no gradient. Backward ops (relu_grad, ...) can
 // be in a chain like all others. outs[k] may take the memory of xs[k]: every block of the inputs is

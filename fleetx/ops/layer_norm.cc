@@ -1,7 +1,7 @@
 // layer_norm: x seen as [rows, columns], the columns being the dimensions from begin_norm_axis on;
 // each row is brought to mean 0 and variance 1, then scaled and shifted by column.
-//   xhat = (x - mean) * inv_std,  inv_std = 1 / sqrt(variance + epsilon),  out = xhat * scale +
-//   bias mean and inv_std have the shape of x before begin_norm_axis
+//   inv_std = 1 / sqrt(variance + epsilon), xhat = (x - mean) * inv_std, out = xhat * scale + bias
+//   mean and inv_std have the shape of x before begin_norm_axis
 // With g = dout * scale and averages over a row:
 //   dx = inv_std * (g - average(g) - xhat * average(g * xhat))
 //   dscale = sum over rows of dout * xhat, dbias = sum over rows of dout

@@ -8,14 +8,14 @@
 //                  or table of grads[k]. The servers apply scale * grad where scaled[k] is 1, else
 //                  grad, with the learning rate lrs[k].
 //   ps_count       every id of an example b, but for padding and what is beyond lengths[b], was
-//   shown
-//                  show[b] times and clicked click[b] times; the next push tells the servers
+//                  shown show[b] times and clicked click[b] times; the next push tells the
+//                  servers
 //   ps_pull        the values of the next step, written over the parameters
 //   ps_init        of the startup program: the first worker's values reach the servers, then
 //                  everybody has the servers'
 //   ps_exchange    geo: what was learned since the last exchange (param - base) goes to the
-//   servers,
-//                  what others have learned comes back; param and base are written in place
+//                  servers, what others have learned comes back; param and base are written in
+//                  place
 //
 // None has a gradient: they are put into a program that has its backward part. Values travel
 // row-major.

@@ -1,10 +1,10 @@
 // fuse_conv_norm: in a test program the batch norm behind a convolution is a factor and a shift per
 // channel, which the convolution applies itself, and so it does the addition of a residual block.
 //
-//   before                                                  after
-//     y = conv2d(x, w)                                        out = conv2d_norm(x, w, s, b, m, v,
-//     r) z, m, v, _, _ = batch_norm(y, s, b, m, v) {is_test=1}           {act="relu"} out =
-//     elementwise_add(z, r) {act="relu"}
+//   before                                               after
+//     y = conv2d(x, w)                                     out = conv2d_norm(x, w, s, b, m, v, r)
+//     z, m, v, _, _ = batch_norm(y, s, b, m, v)                {act="relu"}
+//     out = elementwise_add(z, r) {act="relu"}
 //
 // After the fusions of relu. Not where y or z has another reader, and not for a convolution with a
 // bias of its own or a gradient.

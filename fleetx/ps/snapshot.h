@@ -1,8 +1,8 @@
 // Snapshots of tables on disk. Each server writes one part; any number of servers can load them all
 // and keep what is theirs.
 //
-//   FOLDER/snapshot             text: "fleetx-ps 1 NUMBER PARTS"; written last, names the valid
-//   parts FOLDER/NUMBER-0-of-2.part   what server 0 of 2 held
+//   FOLDER/snapshot               text: "fleetx-ps 1 NUMBER PARTS"; written last: which are valid
+//   FOLDER/NUMBER-0-of-2.part     what server 0 of 2 held
 //
 // A base is a snapshot from which on servers count what changes; a delta has what has changed since
 // the last base, in the same folder: "fleetx-ps 2 NUMBER PARTS DELTA PARTS", and DELTA-0-of-2.delta

@@ -28,8 +28,8 @@
 //   kFollow                                        none; the state is whole, and taken over
 //   kComplete                                      none; all that was confirmed meanwhile is there
 //   kForget                                        none; it has missed changes, and is to forget
-//   all kReply         of the request                  as above kRefused       of the request why;
-//   count = kind of the error
+//   kReply         of the request                  as above
+//   kRefused       of the request, count = kind    why
 #pragma once
 
 #include <array>

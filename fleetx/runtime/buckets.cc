@@ -1,6 +1,6 @@
-// Gradients are born in their bucket: their only memory, from the op that computes them on. What
-// has its place already (state, what is fed) stays there, and then the others do so too. A later op
-// that asks for the same variables finds them where the first has put them.
+// Members of a bucket are stored in it from the op that computes them on; they have no other
+// memory. A variable that has its memory already (state, what is fed) cannot be a member; then the
+// whole bucket is left out. A later op that asks for the same variables uses the same bucket.
 #include <algorithm>
 
 #include "fleetx/runtime/phases.h"
@@ -15,7 +15,7 @@ void place(PlannedProgram& plan, const BucketRequest& request) {
   for (const int input : bucket.inputs)
     members.push_back(&plan.storage_of(step.inputs[static_cast<size_t>(input)]));
   const bool there = members.front()->region == Region::kBucket;
-  // Who waits finds what its start has put into a bucket, and makes none.
+  // The bucket of a call is made for the op that starts it, never for the one that waits.
   if (!there && step.ticket != kNoTicket) {
     step.scratch[bucket.place] = kNoStorage;
     return;
@@ -32,7 +32,7 @@ void place(PlannedProgram& plan, const BucketRequest& request) {
     }
     end += align_up(m->block.bytes);
   }
-  // Only some of the variables of a bucket: its tail is not where they end.
+  // The op names only some of the members, so the tail of the bucket does not follow them.
   if (there && plan.buckets[static_cast<size_t>(number)].bytes != end + bucket.tail) {
     step.scratch[bucket.place] = kNoStorage;
     return;

@@ -92,7 +92,7 @@ std::string name_of_call(const Plan& plan, const Step& step) {
   return name;
 }
 
-// A step that has waited for a call, or has made one, tells of it.
+// Adds the call that a step has made or waited for to profile and trace.
 void report_call(const Plan& plan, const Step& step, uint64_t start, uint64_t end,
                  Profile* profile) {
   const bool starts = step.label.ends_with("_start");

@@ -1,6 +1,6 @@
-// Outputs take over the memory of inputs. An op says which of its outputs may lie over which input;
-// here it is decided where nobody else would see it. An op under a guard may take over an input as
-// well: where it is skipped, so are all readers of its output.
+// Outputs reuse the memory of inputs. An op declares which output may overwrite which input; this
+// phase allows it where no other op reads the input afterwards. An op under a guard may do so, too:
+// where it is skipped, so are all readers of its output.
 #include <algorithm>
 #include <set>
 
@@ -24,7 +24,7 @@ class Sharing {
   }
 
   void share(int at, const ir::Op& op) {
-    // An output takes over one input: a second one would pull the first along.
+    // An output shares memory with one input only: a second one would overlap the first.
     std::set<int> shared;
     const Step& step = plan_.steps[static_cast<size_t>(at)];
     for (const auto& [out_slot, in_slot] : op.def->in_place) {
@@ -43,7 +43,7 @@ class Sharing {
   }
 
  private:
-  // It changes during the step: nobody else may see that.
+  // A variable with several writers changes during the step, so it must not share its memory.
   bool is_written_again(int value) const {
     const auto it = writers_.find(plan_.value(value).var);
     return it != writers_.end() && it->second > 1;
@@ -54,7 +54,7 @@ class Sharing {
     const Storage& source = plan_.storage(from);
     const Storage& target = plan_.storage(to);
     if (is_written_again(out) || is_written_again(in)) return false;
-    // What comes with the op, write-backs for example, asks the guard once more.
+    // Steps that belong to the op (write-backs) read its guard after it.
     if (step.guard != kNoGuard && plan_.value(step.guard).storage == from) return false;
     if (from == to || target.region != Region::kArena || source.block.bytes != target.block.bytes ||
         plan_.value(in).desc.kind != plan_.value(out).desc.kind)

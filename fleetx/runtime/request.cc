@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fleetx/base/names.h"
+#include "fleetx/ir/owned.h"
 #include "fleetx/runtime/phases.h"
 
 namespace fleetx::runtime {
@@ -34,13 +35,10 @@ const ir::VarInfo& fetched_var(const Planning& p, const std::string& name) {
     check_arg(false, "fetch '", name, "': the program has no such variable",
               did_you_mean(name, known));
   }
-  // What strategies/pipeline_unroll.cc leaves of a value that each micro-batch has.
-  const auto stage = v->attrs.find("stage");
+  const auto stage = ir::stage_of_value(*v);
   const auto written = [&](const ir::Op& op) { return op.writes(name); };
-  if (stage != v->attrs.end() &&
-      std::none_of(p.plan.program.ops().begin(), p.plan.program.ops().end(), written)) {
-    const auto at = stage->second.as<int64_t>();
-    check_arg(false, "fetch '", name, "': stage ", std::max<int64_t>(at, 0),
+  if (stage && std::none_of(p.plan.program.ops().begin(), p.plan.program.ops().end(), written)) {
+    check_arg(false, "fetch '", name, "': stage ", std::max(*stage, 0),
               " of the pipeline computes it, for each micro-batch alone: fetch '", name, "@MB0', '",
               name, "@MB1', ... there");
   }

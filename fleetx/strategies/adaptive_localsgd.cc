@@ -71,6 +71,7 @@ class AdaptiveLocalSgd final : public Strategy {
     add_state(programs, kLast, {DType::kI64, {1}});
     add_state(programs, kLoss0, {DType::kF32, {1}});
     add_state(programs, kLr0, {DType::kF32, {1}});
+    for (const char* state : {kSteps, kLast, kLoss0, kLr0}) set_stand_in(programs, state, "");
 
     UpdateOps ops(programs, "adaptive_localsgd");
     const std::string step = ops.step_number();

@@ -48,6 +48,7 @@
 #include "fleetx/strategies/choices.h"
 #include "fleetx/strategies/data_parallel.h"
 #include "fleetx/strategies/named_var.h"
+#include "fleetx/strategies/owners.h"
 #include "fleetx/strategies/pipeline_unroll.h"
 #include "fleetx/strategies/state.h"
 #include "fleetx/strategies/strategy.h"
@@ -254,7 +255,7 @@ class Amp final : public Strategy {
  private:
   // Not a parameter of another stage of a pipeline.
   static bool is_here(const ir::Program& main, const ir::Training::Parameter& p) {
-    return !main.var(p.gradient).attrs.contains(kStageOfGradient);
+    return !other_stage_of(main, p);
   }
 
   static DType half_of(const ir::Attrs& options) {
@@ -270,7 +271,7 @@ class Amp final : public Strategy {
             options.at("custom_black_list").as<ir::Strings>()};
   }
 
-  // Behind the op that makes the seed, so that others may still say what that is.
+  // Multiplies the seed after the op that writes it; other strategies may still replace that op.
   static void scale_seed(ir::Rewriter& rw, const std::string& seed) {
     const std::string scaled = rw.fresh_name(seed + "@SCALED");
     const Position op =
@@ -429,7 +430,7 @@ class Amp final : public Strategy {
     return false;
   }
 
-  // In all ops so far; the old name is free for another op to write.
+  // Renames a variable in all ops so far, so that a new op can write the old name.
   static std::string rename(ir::Rewriter& rw, const std::string& from, const std::string& to) {
     ir::VarInfo info = rw.program().var(from);
     info.name = to;

@@ -75,7 +75,7 @@ class Casts {
     }
   }
 
-  // Returns what it has become. Gray: as it was, so that it decides nothing for its readers.
+  // Returns the list that the op counts as now; gray: unchanged, no influence on its readers.
   AmpList change(Position op) {
     const auto castable = [&](const std::string& name) {
       const DType dtype = p_.var(name).type.dtype;

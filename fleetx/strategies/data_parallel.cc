@@ -149,7 +149,7 @@ class DataParallel final : public Strategy {
         rw.set_attr(op, "axes", axes);
       }
     weigh_loss(rw, programs.startup);
-    // Whole numbers count something, and counts of all workers add up.
+    // State that differs between workers is per rank. Integers are counts, so their sum is kept.
     const ir::Uniform uniform(main, kDataAxis);
     for (const std::string& var : uniform.diverging())
       if (!ir::owner_of(main.var(var)))
@@ -181,7 +181,7 @@ class DataParallel final : public Strategy {
   static bool averages(const ir::Program& main, const ir::Training::Parameter& p,
                        const StrategyContext& context) {
     const ir::VarInfo& info = main.var(p.name);
-    return is_shared(info) && !main.var(p.gradient).attrs.contains(kOwnerAttr) &&
+    return is_shared(info) && !has_owner(main, p) &&
            (context.options.at("average").as<bool>() || info.is_distributed);
   }
 
@@ -289,7 +289,7 @@ class DataParallel final : public Strategy {
          .attrs = {{"shape", weight.type.shape}, {"dtype", weight.type.dtype}, {"value", 1.0}}});
   }
 
-  // Zeros, as the moments of an optimizer, are the same everywhere already.
+  // Startup broadcasts first values; variables that start as zeros need no broadcast.
   static void share_first_values(ir::Program& startup) {
     std::map<std::string, bool> zeros;
     for (const ir::Op& op : startup.ops())

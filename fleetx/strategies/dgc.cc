@@ -4,15 +4,17 @@
 //   before                                       after (2 workers)
 //     backward:                                    backward:
 //     dw = fc_grad(x, w, dy)                       dw = fc_grad(x, w, dy)
-//                                                  [dw@DGC], [u], [v] = dgc([w], [dw], [u], [v],
+//                                                  [dw@DGC], [m], [v] = dgc([w], [dw], [m], [v],
 //                                                                           @step@)
 //     update:                                      update:
 //     [w], [m] = momentum([w], [dw], [m], lr)      [w] = sgd([w], [dw@DGC], lr)
 //
-// u = w__dgc_u__ takes the place of the velocity m, which is dropped: before rampup_begin_step the
-// op computes momentum, so that compression begins with the velocity that training has by then. See
-// ops/dgc.cc for momentum correction, factor masking, warm-up and local clipping. Weight decay is
-// part of the gradient that is compressed. Clipping is by the norm of single gradients or none.
+// u, which is w__dgc_u__ until there is an optimizer, is its velocity m: before rampup_begin_step
+// the op computes momentum, so that compression begins with the velocity that training has by then.
+// A worker alone trains without dgc and keeps the same velocity, so that either resumes the other;
+// v begins with zeros then, and is dropped on the way back. See ops/dgc.cc for momentum correction,
+// factor masking, warm-up and local clipping. Weight decay is part of the gradient that is
+// compressed. Clipping is by the norm of single gradients or none.
 //
 // Small parameters (less than 16,384 elements), sparse gradients and what is not f32 are left to
 // data_parallel and momentum. After amp and gradient_merge: compressed is what they leave, in the
@@ -112,7 +114,7 @@ class Dgc final : public Strategy {
               "; it is a number of steps, so at least 1");
   }
 
-  // Whatever the sizes of the parameters are.
+  // Also for parameters that are too small to be compressed.
   void check_optimizer(const ir::Program& main) const override {
     for (const ir::Op& op : main.ops()) {
       if (!op.def->updates_parameters || op.role != ir::Role::kUpdate) continue;
@@ -150,13 +152,15 @@ class Dgc final : public Strategy {
     ir::Rewriter rw(programs.main);
     for (Position op = rw.begin(); op != rw.end(); ++op)
       if (op->type() == "dgc") take_over(rw, op, updates);
+    for (Position op = rw.begin(); op != rw.end(); ++op)
+      if (op->type() == "dgc") use_velocities(programs, rw, op, updates);
     for (const auto& [compressed, update] : updates) descend(programs, update);
   }
 
   void check(Phase phase, const ir::Program& main, const StrategyContext&) const override {
     const ir::Uniform uniform(main, kDataAxis);
     for (const ir::Training::Parameter& p : main.training().parameters) {
-      if (main.find(u_of(p.name)) == nullptr) continue;
+      if (main.find(v_of(p.name)) == nullptr) continue;
       FLEETX_CHECK(uniform.holds(p.gradient), "'", p.gradient, "' differs between the workers");
       if (phase != Phase::kUpdates) continue;
       for (const ir::Op& op : main.ops())
@@ -181,6 +185,7 @@ class Dgc final : public Strategy {
       const auto own = ir::Placement::per_rank(kDataAxis, ir::Placement::Resize::kAverage);
       add_state(programs, us.back(), type, 0.0, own);
       add_state(programs, vs.back(), type, 0.0, own);
+      set_stand_in(programs, vs.back(), "");
     }
     auto sparsity = context.options.at("sparsity").as<ir::Floats>();
     if (sparsity.empty()) sparsity = {0.999};
@@ -237,10 +242,28 @@ class Dgc final : public Strategy {
     rw.set_attr(op, "max_norm", max_norm);
   }
 
-  // The update becomes gradient descent; the velocity is u.
+  // u is the velocity of the optimizer, and has its name: what one worker has saved, which does
+  // without dgc, can be resumed by several, and the other way round.
+  static void use_velocities(Programs& programs, ir::Rewriter& rw, Position op,
+                             const std::map<std::string, Update>& updates) {
+    Names velocities;
+    for (const std::string& compressed : op->out("out"))
+      velocities.push_back(updates.at(compressed).op->in("velocity").front());
+    const Names us = op->in("u");
+    rw.set_inputs(op, "u", velocities);
+    rw.set_outputs(op, "u_out", velocities);
+    for (size_t i = 0; i < us.size(); ++i) {
+      place_state(programs, velocities[i], rw.program().var(us[i]).placement);
+      rw.erase_var(us[i]);
+      ir::Rewriter startup(programs.startup);
+      startup.erase(startup.last_writer(us[i]));
+      startup.erase_var(us[i]);
+    }
+  }
+
+  // The update becomes gradient descent; the momentum is in the compressing op.
   static void descend(Programs& programs, const Update& update) {
     ir::Rewriter rw(programs.main);
-    const std::string velocity = update.op->in("velocity").front();
     rw.insert(update.op, {.type = "sgd",
                           .inputs = {{"param", {update.parameter}},
                                      {"grad", {update.compressed}},
@@ -253,15 +276,11 @@ class Dgc final : public Strategy {
                           .loc = update.op->loc});
     rw.erase(update.op);
     rw.set_gradient(update.parameter, update.compressed);
-    rw.erase_var(velocity);
     if (update.clip != rw.end()) {
       const std::string clipped = update.clip->out("out").front();
       rw.erase(update.clip);
       rw.erase_var(clipped);
     }
-    ir::Rewriter startup(programs.startup);
-    startup.erase(startup.last_writer(velocity));
-    startup.erase_var(velocity);
   }
 };
 

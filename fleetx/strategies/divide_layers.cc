@@ -51,7 +51,7 @@ class Divide {
     return false;
   }
 
-  // One border for all layers that read the same: one sum of their gradients.
+  // Layers that read the same x share one group_identity, so its gradient is one all_reduce.
   void by_columns(Position op) {
     const std::string x = op->in("x").front();
     check_arg(!parts_.contains(x), ir::describe(*op), "is to be divided by columns, but '", x,

@@ -77,7 +77,7 @@ HalfSupport::Answer HalfSupport::ask(const ir::Program& main, const ir::Op& op,
         if (gradients[i].defined() && gradients[i].dtype() != trained[i].dtype()) return {};
     }
   } catch (const Error& error) {
-    // What the op refuses is an answer; a defect of its code is not.
+    // A refusal by the op means that it has no 16-bit form; an internal error is a bug.
     if (error.kind() == Error::Kind::kInternal) throw;
     return {};
   }

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "fleetx/ir/stand_in.h"
 #include "fleetx/ir/uniform.h"
 #include "fleetx/strategies/averaging.h"
 #include "fleetx/strategies/data_parallel.h"
@@ -20,6 +21,7 @@ void add_snapshot(Programs& programs, const std::string& parameter) {
   info.name = snapshot_of(parameter);
   info.type = programs.main.var(parameter).type;
   info.persistable = info.stop_gradient = true;
+  ir::set_stand_in(info, parameter);
   ir::Rewriter(programs.main).add_var(info);
   ir::Rewriter startup(programs.startup);
   startup.add_var(info);

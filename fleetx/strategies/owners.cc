@@ -55,6 +55,17 @@ ir::Owner Owners::place(std::string_view parameter) const {
   return {str(kStageAxis, "+", among_.group), stage * among_.ranks + rank};
 }
 
+bool has_owner(const ir::Program& main, const ir::Training::Parameter& p) {
+  const auto owner = ir::gradient_owner(main.var(p.gradient));
+  return owner && owner->group != kStageAxis;
+}
+
+std::optional<int> other_stage_of(const ir::Program& main, const ir::Training::Parameter& p) {
+  const auto owner = ir::gradient_owner(main.var(p.gradient));
+  if (!owner || owner->group != kStageAxis) return std::nullopt;
+  return owner->rank;
+}
+
 void place_with_owner(Programs& programs, const std::string& state, const ir::Owner& owner) {
   for (ir::Program* program : {&programs.main, &programs.startup})
     if (program->find(state) != nullptr)

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,8 +55,11 @@ class Owners {
   std::vector<double> loads_;
 };
 
-// Of a gradient, in its attributes: it is that of the owner alone, and not averaged any more.
-inline constexpr const char* kOwnerAttr = "owner";
+// Whether the workers have reduced the gradient to the owner of its parameter: it is not averaged
+// any more.
+bool has_owner(const ir::Program& main, const ir::Training::Parameter& p);
+// The stage that has a parameter and its gradient, where it is not this one.
+std::optional<int> other_stage_of(const ir::Program& main, const ir::Training::Parameter& p);
 
 // A state that only the owner has, in both programs.
 void place_with_owner(Programs& programs, const std::string& state, const ir::Owner& owner);

@@ -27,8 +27,8 @@
 //     @step@ = increment(@step@)                     @step@ = increment(@step@)
 //                                                    rest = elementwise_mod(@step@, k)
 //                                                    due = equal(rest, zero)
-//                                                    [w], [w@BASE] = ps_exchange([w], [w@BASE]) if
-//                                                    due
+//                                                    [w], [w@BASE] =
+//                                                        ps_exchange([w], [w@BASE]) if due
 //
 // Tables that are declared for the servers (is_distributed) are too large for that: a worker has
 // only the rows that it has looked up, by id, and trains them by itself. Their lookups and updates

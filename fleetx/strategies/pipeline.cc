@@ -67,9 +67,9 @@ class OwnUpdates {
   OwnUpdates(Programs& programs, int stage)
       : programs_(programs), rw_(programs.main), stage_(stage) {
     for (const ir::Training::Parameter& p : programs.main.training().parameters) {
-      const auto elsewhere = programs.main.var(p.gradient).attrs.find(kStageOfGradient);
-      if (elsewhere == programs.main.var(p.gradient).attrs.end()) continue;
-      elsewhere_.emplace(p.name, static_cast<int>(elsewhere->second.as<int64_t>()));
+      const auto elsewhere = other_stage_of(programs.main, p);
+      if (!elsewhere) continue;
+      elsewhere_.emplace(p.name, *elsewhere);
       gone_.insert(p.name);
       gone_.insert(p.gradient);
     }
@@ -111,7 +111,7 @@ class OwnUpdates {
     return var.persistable && !var.is_parameter && (!owner || owner->group == kStageAxis);
   }
 
-  // Whether the op is about what other stages have; so are its results then.
+  // Whether the op reads or writes a variable of another stage; then its outputs are such, too.
   bool drop(Position op) {
     bool about = false;
     for (const auto* slots : {&op->inputs, &op->outputs})

@@ -24,8 +24,8 @@ bool acts(const Op& op) {
   return op.def->random || op.def->side_effect || ir::is_collective(op) || !op.guard.empty();
 }
 
-// Tells ops that any stage can compute for itself: they follow from data and constants alone, or
-// from parameters and constants alone.
+// Ops that every stage can compute for itself: they depend on data and constants alone, or
+// on parameters and constants alone.
 class Free {
  public:
   explicit Free(const ir::Program& main) : p_(main) {
@@ -46,7 +46,7 @@ class Free {
       learned = learned || v.is_parameter || learned_.contains(name);
     });
     each(op.outputs, [&](const std::string& name) { staged = staged || p_.var(name).persistable; });
-    // A guard around what does not follow from data says nothing.
+    // A device_guard has no effect on ops that do not depend on data.
     staged = staged || (fed && (learned || op.stage != kAnyStage));
     each(op.outputs, [&](const std::string& name) {
       if (staged) staged_.insert(name);
@@ -76,7 +76,7 @@ void check_guards(const ir::Program& main, int stages) {
             "; give both the same value, or leave the degree at 1");
 }
 
-// Values go forward, state stays.
+// A value must not be read by an earlier stage; state is written by one stage only.
 void check_flow(const ir::Program& main) {
   std::map<std::string, const Op*> maker, writer;
   std::map<std::string, std::vector<const Op*>> readers;
@@ -185,7 +185,7 @@ class StageBackward {
     for (Position op = rw_.begin(); op != rw_.end();) {
       const Position next = std::next(op);
       if (op->role == Role::kBackward) {
-        read_what_came(op);
+        read_received_value(op);
         if (op->type() == "sum")
           op = add_up(op);
         else if (op->stage == kAnyStage)
@@ -212,8 +212,8 @@ class StageBackward {
     return least;
   }
 
-  // What a stage has received it keeps, instead of having it computed again elsewhere.
-  void read_what_came(Position op) {
+  // A received value is kept for backward; it is not recomputed by the stage that sent it.
+  void read_received_value(Position op) {
     const Op copy = *op;
     each(copy.inputs, [&](const std::string& name) {
       if (!name.ends_with(ir::kRecomputeSuffix)) return;

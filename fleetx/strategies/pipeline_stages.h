@@ -37,7 +37,7 @@ struct SharedGradient {
 // returned, and their sums are gone: each stage adds up its micro-batches before anything travels.
 std::vector<SharedGradient> stage_backward(ir::Program& main);
 
-// Who computes and who reads what, of a program whose ops have their stages.
+// Which stages compute and read each variable, in a program whose ops have stages.
 class StageMap {
  public:
   StageMap(const ir::Program& main, int stages, const std::vector<SharedGradient>& shared);

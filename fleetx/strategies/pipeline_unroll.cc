@@ -90,7 +90,7 @@ class Unroll {
     std::string name() const { return sum_name(*of, message.from); }
   };
 
-  // ---- what there is to do ----
+  // ---- analysis ----
 
   // A program that is built for one size of the batch must be one for that of a micro-batch, too.
   void check_batch() {
@@ -157,7 +157,7 @@ class Unroll {
         }
       });
     }
-    // What stages have of parameters of others.
+    // Parameters that are read by stages other than their owner.
     for (const ir::VarInfo* v : before_.parameters()) {
       const std::set<int> readers = map_.readers(v->name);
       for (const int to : readers) {
@@ -180,7 +180,7 @@ class Unroll {
     const ir::VarInfo& info = before_.var(var);
     if (borrowed_.contains(var)) return var + "@TIED";
     if (info.persistable || !map_.varies(var)) return var;
-    // Behind the suffix of what is computed again nothing counts for random numbers.
+    // Random numbers depend on the name up to the suffix of recomputed values only.
     const size_t again = std::min(var.size(), var.find(ir::kRecomputeSuffix));
     return str(var.substr(0, again), "@MB", micro_batch, var.substr(again));
   }
@@ -229,7 +229,7 @@ class Unroll {
       if (!map_.is_once(op) || !map_.has(op, stage_)) continue;
       copy(op, 0);
       use_seed_part();
-      // Of each micro-batch a part, so that they add up to the mean.
+      // The seed is divided by the number of micro-batches, so that gradients add up to the mean.
       if (op.writes(seed)) divide_seed(seed);
       add_up(op, 0);
     }
@@ -293,7 +293,7 @@ class Unroll {
       const std::string& sum = it->second;
       const std::string own = name(var, i);
       if (!map_.varies(var)) {
-        // Made once, of a part of the seed, for all.
+        // Computed once for all micro-batches, from the divided seed: times their number.
         return add({.type = "scale",
                     .inputs = {{"x", {own}}},
                     .outputs = {{"out", {once_name(sum, own)}}},
@@ -408,7 +408,7 @@ class Unroll {
     for (const SharedSum& part : shared_sums_) {
       if (part.message.to != stage_) continue;
       const ir::TensorType& type = before_.var(part.of->parameter).type;
-      // Like data, so that it counts as different on workers that are fed differently.
+      // `like` is data, so that the result counts as different between workers (ir/uniform.h).
       start_receive(gradients_, part.message, part.name(),
                     {.type = kReceive,
                      .inputs = {{"like", {first_data()}}},
@@ -447,14 +447,14 @@ class Unroll {
       rw_.set_gradient(p.name, renamed == renamed_sums_.end() ? p.gradient : renamed->second);
       return;
     }
-    // Zeros that say so, until the updates exist and pipeline.cc drops those of other stages.
+    // Zeros with the owner's stage, until there are updates and pipeline.cc drops those of others.
     const std::string none = rw_.fresh_name(p.name + "@GRAD@ELSEWHERE");
     add({.type = "fill",
          .outputs = {{"out", {none}}},
          .attrs = {{"shape", before_.var(p.name).type.shape},
                    {"dtype", before_.var(p.gradient).type.dtype},
                    {"value", 0.0}}});
-    rw_.edit_var(none).attrs.insert_or_assign(kStageOfGradient, map_.owner(p.name));
+    ir::set_gradient_owner(rw_.edit_var(none), {kStageAxis, map_.owner(p.name)});
     rw_.set_gradient(p.name, none);
   }
 
@@ -520,19 +520,17 @@ class Unroll {
     results_.insert(info.name);
   }
 
-  // Other values cannot be fetched under their name: it says why.
+  // Other values cannot be fetched under their own name; runtime/request.cc says why.
   void note_others() {
     for (const Op& op : before_.ops()) {
       if (op.role != Role::kForward) continue;
       each(op.outputs, [&](const std::string& var) {
         if (before_.var(var).persistable || !map_.varies(var) || results_.contains(var)) return;
-        rw_.edit_var(var).attrs.insert_or_assign(std::string(kStageAttr), map_.home(var));
+        ir::set_stage_of_value(rw_.edit_var(var), map_.home(var));
         noted_.push_back(var);
       });
     }
   }
-  // runtime/request.cc reads it.
-  static constexpr std::string_view kStageAttr = "stage";
 
   // ---- places ----
 

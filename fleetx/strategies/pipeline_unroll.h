@@ -20,9 +20,6 @@ inline constexpr const char* kStageAxis = "pp";
 // The group of values: the same ranks.
 std::string group_of_values(int stages);
 
-// Of a gradient, in its attributes: another stage, this one, has it and its parameter.
-inline constexpr const char* kStageOfGradient = "on_stage";
-
 struct UnrollOptions {
   StageOf of;
   Schedule schedule = Schedule::kOneForwardOneBackward;

@@ -72,7 +72,7 @@ class Recompute final : public Strategy {
     autograd::recompute(programs.main, dropped(programs.main, context));
   }
 
-  // No backward op holds on to a forward value that was to be given up.
+  // No backward op reads a forward value that recompute has dropped.
   void check(Phase, const ir::Program& main, const StrategyContext& context) const override {
     const std::set<std::string> gone = dropped(main, context);
     for (const ir::Op& op : main.ops()) {

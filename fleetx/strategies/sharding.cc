@@ -195,7 +195,7 @@ class ReduceToOwners {
       if (own && is_hybrid(context_)) average_copies(call.to);
       for (const std::string& gradient : call.to) {
         const std::string& parameter = parameter_of_.at(gradient);
-        rw_.edit_var(gradient).attrs.insert_or_assign(kOwnerAttr, owners_.of(parameter));
+        ir::set_gradient_owner(rw_.edit_var(gradient), {owners_.group(), owners_.of(parameter)});
         rw_.set_gradient(parameter, gradient);
       }
     }

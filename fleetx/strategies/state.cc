@@ -1,6 +1,7 @@
 #include "fleetx/strategies/state.h"
 
 #include "fleetx/ir/rewriter.h"
+#include "fleetx/ir/stand_in.h"
 
 namespace fleetx::strategies {
 
@@ -17,6 +18,11 @@ void add_state(Programs& programs, const std::string& name, const ir::TensorType
   startup.append({.type = "fill",
                   .outputs = {{"out", {name}}},
                   .attrs = {{"shape", type.shape}, {"dtype", type.dtype}, {"value", value}}});
+}
+
+void set_stand_in(Programs& programs, const std::string& name, const std::string& other) {
+  for (ir::Program* program : {&programs.main, &programs.startup})
+    ir::set_stand_in(ir::Rewriter(*program).edit_var(name), other);
 }
 
 void place_state(Programs& programs, const std::string& name, const ir::Placement& placement) {

@@ -11,6 +11,9 @@ namespace fleetx::strategies {
 void add_state(Programs& programs, const std::string& name, const ir::TensorType& type,
                double value = 0.0, const ir::Placement& placement = {});
 
+// What a state is loaded from where a checkpoint lacks it (ir/stand_in.h), in both programs.
+void set_stand_in(Programs& programs, const std::string& name, const std::string& other);
+
 // Where the values of a state live, in both programs.
 void place_state(Programs& programs, const std::string& name, const ir::Placement& placement);
 

@@ -11,6 +11,7 @@
 #include "fleetx/base/names.h"
 #include "fleetx/ir/owned.h"
 #include "fleetx/ir/proto.h"
+#include "fleetx/ir/stand_in.h"
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/transform.h"
 #include "fleetx/tensor/safetensors.h"
@@ -91,8 +92,18 @@ std::optional<ir::Placement::Resize> saved_per_rank(const Safetensors& file,
   return it == file.metadata.end() ? std::nullopt : ir::resize_from_name(it->second);
 }
 
-bool may_be_missing(const ir::VarInfo& var) {
-  return var.placement.is_per_rank() && var.placement.resize == ir::Placement::Resize::kReset;
+// The variable of the file that gives `var` its value; nothing: it stays as startup makes it.
+std::optional<std::string> source_of(const ir::VarInfo& var, const Safetensors& file,
+                                     const std::string& path) {
+  const auto has = [&](const std::string& name) { return file.tensors.contains(name); };
+  if (has(var.name)) return var.name;
+  if (var.placement.is_per_rank() && var.placement.resize == ir::Placement::Resize::kReset)
+    return std::nullopt;
+  const auto other = ir::stand_in_of(var);
+  if (other && other->empty()) return std::nullopt;
+  check_arg(other && has(*other), path, ": has no variable '", var.name, "' (", var.type,
+            "), which the program needs");
+  return other;
 }
 
 // Tensors of a file into the scope; see load_checkpoint.
@@ -100,15 +111,11 @@ void put(const std::string& source, Safetensors file, const std::vector<const ir
          runtime::Scope& scope, const comm::Groups& groups) {
   auto& tensors = file.tensors;
   std::vector<std::pair<std::string, Tensor>> values;
-  for (const ir::VarInfo* v : vars) {
-    const auto it = tensors.find(v->name);
-    if (it == tensors.end() && may_be_missing(*v)) continue;
-    check_arg(it != tensors.end(), source, ": has no variable '", v->name, "' (", v->type,
-              "), which the program needs");
-    values.emplace_back(v->name,
-                        from_whole(*v, it->second, saved_per_rank(file, v->name), groups, source));
-    tensors.erase(it);
-  }
+  for (const ir::VarInfo* v : vars)
+    if (const auto name = source_of(*v, file, source))
+      values.emplace_back(
+          v->name, from_whole(*v, tensors.at(*name), saved_per_rank(file, *name), groups, source));
+  for (const ir::VarInfo* v : vars) tensors.erase(v->name);
   for (const auto& [name, value] : values)
     if (value.defined()) scope.set(name, value);
   std::vector<std::string> rest;

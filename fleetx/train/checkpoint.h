@@ -52,7 +52,8 @@ void remove_checkpoints(const std::string& dir);
 
 // Verifies one checkpoint and puts its tensors into the scope. With programs given, everything they
 // keep from step to step must be there with the same type, but for transient variables, which are
-// never saved: run startup first. Only that is loaded, each rank its own part.
+// never saved, and those with a stand-in (ir/stand_in.h): run startup first. Only that is loaded,
+// each rank its own part.
 State load_checkpoint(const std::string& path, runtime::Scope& scope, const Programs& programs = {},
                       std::shared_ptr<const comm::Groups> groups = nullptr);
 ir::Program load_program(const std::string& path, const std::string& name);

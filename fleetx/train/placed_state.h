@@ -3,8 +3,8 @@
 //   replicated   the value of rank 0
 //   sharded      the parts of all ranks of the axis, joined along the dimension that was cut
 //   per rank     the values of all ranks of the axis, one after the other in a new first dimension
-//   owned        the value of its owner; of a part that has an owner, the parts of its owners
-//   joined
+//   owned        the value of its owner; of a part that has an owner, the parts of its owners,
+//                joined
 #pragma once
 
 #include <optional>

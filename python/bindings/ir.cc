@@ -33,6 +33,7 @@ py::dict describe_var(const ir::VarInfo& v) {
   out["stop_gradient"] = v.stop_gradient;
   out["sparse"] = v.type.kind == ir::VarKind::kSparseRows;
   out["is_distributed"] = v.is_distributed;
+  out["placement"] = str(v.placement);
   out["attrs"] = to_python(v.attrs);
   return out;
 }

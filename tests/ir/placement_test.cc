@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "fleetx/ir/owned.h"
 #include "fleetx/ir/program.h"
 #include "fleetx/ir/proto.h"
+#include "fleetx/ir/rewriter.h"
+#include "fleetx/ir/stand_in.h"
 #include "fleetx/ir/text.h"
 #include "tests/support/expect_error.h"
 
@@ -50,6 +53,40 @@ TEST(Placement, WhatMakesNoSenseIsNamed) {
   EXPECT_TRUE(contains(parse_error("state a : f32[4] sharded(mp, 1)"), "no dimension 1"));
   EXPECT_TRUE(contains(parse_error("state a : f32[4] per_rank(dp, median)"), "average, sum"));
   EXPECT_TRUE(contains(parse_error("state a : f32[4] shared(dp, sum)"), "unknown word 'shared'"));
+}
+
+// A temporary has no placement: who owns a gradient stands in its attributes.
+TEST(Placement, OfAGradientWithAnOwner) {
+  Program p = parse_text("program\nvar dw : f32[4] {owner=1, owners=\"pp\"}\nvar dv : f32[4]\n");
+  EXPECT_EQ(gradient_owner(p.var("dw")), (Owner{"pp", 1}));
+  EXPECT_EQ(gradient_owner(p.var("dv")), std::nullopt);
+  EXPECT_EQ(owner_of(p.var("dw")), std::nullopt);  // that of state
+  EXPECT_FALSE(differs_along(p.var("dw"), "pp"));
+  set_gradient_owner(Rewriter(p).edit_var("dv"), {"dp/2", 0});
+  EXPECT_EQ(gradient_owner(p.var("dv")), (Owner{"dp/2", 0}));
+  EXPECT_EQ(parse_text(to_text(p)), p);
+  EXPECT_EQ(parse_proto(to_proto(p), "p.pb"), p);
+}
+
+TEST(Placement, StateMayHaveAStandInInFiles) {
+  Program p = parse_text("program\nstate a : f32[4] {stand_in=\"w\"}\nstate b : f32[4]\n");
+  EXPECT_EQ(stand_in_of(p.var("a")), "w");
+  EXPECT_EQ(stand_in_of(p.var("b")), std::nullopt);
+  set_stand_in(Rewriter(p).edit_var("b"), "");
+  EXPECT_EQ(stand_in_of(p.var("b")), "");
+  EXPECT_EQ(parse_text(to_text(p)), p);
+}
+
+TEST(Placement, AnOwnerIsARankOfAGroup) {
+  EXPECT_TRUE(contains(parse_error("var d : f32[4] {owner=1}"),
+                       "variable 'd' has one of the attributes 'owner' and 'owners'"));
+  EXPECT_TRUE(contains(parse_error("var d : f32[4] {owner=-1, owners=\"dp\"}"), "owner=-1"));
+  EXPECT_TRUE(contains(parse_error("var d : f32[4] {owner=1.5, owners=\"dp\"}"), "owner=1.5"));
+  EXPECT_TRUE(contains(parse_error("var d : f32[4] {owner=1, owners=2}"), "owners=2"));
+  EXPECT_TRUE(contains(parse_error("var d : f32[4] {stage=\"first\"}"), "must be a number"));
+  EXPECT_TRUE(contains(
+      parse_error("param w : f32[4] sharded(mp, 0) {part_owner=\"a\", part_owners=\"pp\"}"),
+      "must be a rank of the group"));
 }
 
 TEST(Placement, AShardIsAnEqualPart) {

@@ -246,6 +246,22 @@ TEST(Planner, EveryKindOfCallHasItsShareOfTheWire) {
   EXPECT_DOUBLE_EQ(sent(CommKind::kAllReduce, 1), 0);
 }
 
+// strategies/pipeline_unroll.cc leaves such a variable without a value.
+TEST(Planner, AFetchOfWhatOnlyMicroBatchesHaveSaysWhereItIs) {
+  testing::expect_error(Error::Kind::kInvalidArgument,
+                        {"fetch 'h'", "stage 1 of the pipeline", "'h@MB0'"}, [] {
+                          plan_text(R"(program
+data x : f32[4]
+var h : f32[4] {stage=1}
+var h@MB0 : f32[4]
+
+forward:
+h@MB0 = scale(x)
+)",
+                                    {"h"});
+                        });
+}
+
 TEST(Planner, AnUnknownGroupIsNamedWithTheOp) {
   testing::expect_error(Error::Kind::kInvalidArgument, {"net.cc:9", "all_reduce_start", "'dp'"},
                         [] { (void)plan_text(kAverage, {"a"}); });

@@ -218,6 +218,29 @@ TEST(LocalSgd, ResumesInTheMiddleOfAPeriod) {
                           7, dir / "run");
 }
 
+// One worker has no snapshot: the parameters it has saved are the first one.
+TEST(LocalSgd, SeveralWorkersResumeOne) {
+  const testing::TempDir dir;
+  Job o{.network = perceptron,
+        .optimizer = make<optim::Momentum>({.lr = 0.05}),
+        .strategies = {},  // neither acts in a job of one
+        .workers = 1,
+        .last = 6,
+        .save = dir / "run"};
+  const Trace before = testing::run(o);
+  EXPECT_FALSE(before.state[0].contains("hidden.w_0@SNAPSHOT"));
+  Job next = o;
+  next.strategies = local(4);
+  next.workers = 2;
+  next.first = next.last;  // only loads
+  next.load = o.save;
+  next.save = "";
+  const Trace after = testing::run(next);
+  for (const auto& state : after.state)
+    for (const char* name : {"hidden.w_0", "hidden.w_0@SNAPSHOT"})
+      testing::expect_close(state.at(name), before.state[0].at("hidden.w_0"), 0, name);
+}
+
 // The values that all new workers get are the mean of the old ones'.
 TEST(LocalSgd, AnotherNumberOfWorkersGoesOnFromTheMean) {
   const testing::TempDir dir;

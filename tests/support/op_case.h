@@ -4,8 +4,8 @@
 //   const AddCases cases("relu", [](Cases& c) {
 //     c.add({.label = "small",
 //            .inputs = {{"x", random({3, 5})}},
-//            .reference = [](const Tensors& in) -> Tensors { return {map(in[0], [](float x) { ...
-//            })}; }});
+//            .reference = [](const Tensors& in) -> Tensors {
+//              return {map(in[0], [](float x) { ... })}; }});
 //   });
 //
 // For every case the runner makes the tests <op>.<label>.forward (against `reference`, a plain loop

@@ -55,8 +55,8 @@ void warn_of_reference(const kernel::Prepare& p, std::string_view implementation
 // A primitive and its arguments.
 //
 //   mul_ = Primitive(p, matmul::primitive_desc(...));
-//   mul_.arg(DNNL_ARG_SRC, x_, src).arg(DNNL_ARG_WEIGHTS, y_, weights).arg(DNNL_ARG_DST, out_,
-//   dst);
+//   mul_.arg(DNNL_ARG_SRC, x_, src).arg(DNNL_ARG_WEIGHTS, y_, weights)
+//       .arg(DNNL_ARG_DST, out_, dst);
 //   ... mul_.run(r);
 class Primitive {
  public:

@@ -1,7 +1,7 @@
 // An optimizer is one file, fleetx/optimizers/<name>.h: a struct of options and a rule.
 //
-//   struct FooOptions {                  what a C++ user writes: optim::Foo({.lr = 0.1, .rho =
-//   0.9})
+//   struct FooOptions {                                    what a C++ user writes:
+//                                                          optim::Foo({.lr = 0.1, .rho = 0.9})
 //     LearningRate lr = 0.001;
 //     double rho = 0.95;
 //     double l1 = 0, l2 = 0;

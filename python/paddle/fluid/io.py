@@ -5,7 +5,6 @@ import numpy
 
 from paddle import _graph
 from paddle._batch import batch  # noqa: F401
-from paddle._executor import global_scope
 from paddle._native import native
 from paddle.io import DataLoader, PyReader  # noqa: F401
 from paddle.reader import (ComposeNotAligned, buffered, cache, chain, compose, firstn, map_readers,  # noqa: F401
@@ -31,7 +30,8 @@ def _chosen(main_program, vars, predicate):
 
 
 def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
-    write_values(dirname, filename, _new._values(_chosen(main_program, vars, predicate), global_scope(), "save_vars"), {})
+    names = _chosen(main_program, vars, predicate)
+    write_values(dirname, filename, _new._values_of_one(_new._program(main_program), names, "save_vars"), {})
 
 
 def write_values(dirname, filename, arrays, metadata):
@@ -51,21 +51,20 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     if filename is not None:
         arrays, metadata = native.load_tensors(os.path.join(dirname or "", filename))
     else:
-        arrays, metadata, without_file = {}, {}, []
+        arrays, metadata = {}, {}
         for name in names:
             path = os.path.join(dirname, name.replace("/", "%"))
             if not os.path.exists(path):
-                without_file.append(name)
                 continue
             more, about = native.load_tensors(path)
             arrays.update(more)
             metadata.update(about)
-        if without_file:
-            arrays.update(_saved_by_servers(dirname, without_file, main_program))
-    missing = [n for n in names if n not in arrays]
-    if missing:
-        raise native.InvalidArgumentError(f"load: the file lacks {', '.join(missing[:5])}")
-    _new.set_program_state(main_program, {n: numpy.asarray(arrays[n]) for n in names}, metadata)
+    without_file = _new._add_stand_ins(main_program, names, arrays, metadata)
+    if without_file and filename is not None:
+        raise native.InvalidArgumentError(f"load: {filename} lacks the variable '{without_file[0]}'")
+    if without_file:
+        arrays.update(_saved_by_servers(dirname, without_file, main_program))
+    _new.set_program_state(main_program, {n: numpy.asarray(arrays[n]) for n in names if n in arrays}, metadata)
 
 
 def _load_server(dirname, names):

@@ -4,6 +4,7 @@ process keeps (sparse_embedding of a job without servers) are a folder .pdtables
 import json
 import os
 import tempfile
+import warnings
 
 import numpy
 
@@ -23,6 +24,24 @@ def _values(names, scope, what):
                 "as with strategy.sharding, is saved by fleet.save_persistables, called by all workers.)")
         out[name] = scope.native.get(name)
     return out
+
+
+def _values_of_one(program, names, what):
+    """{name: array} for a file that one worker writes by itself. A part of a variable is refused; of a variable that
+    differs between workers the file has this worker's value, with a warning."""
+    spread = [n for n in program.ir.spread_persistables() if n in set(names)]
+    placement = {n: program.ir.var(n)["placement"] for n in spread}
+    for name in spread:
+        if placement[name].startswith("sharded"):
+            raise native.InvalidArgumentError(
+                f"{what}: '{name}' is {placement[name]}: this worker has a part of it only. Call fleet.save_persistables on "
+                "all workers")
+    differ = [n for n in spread if placement[n].startswith("per_rank")]
+    if differ:
+        warnings.warn(f"{what}: '{differ[0]}'{f' and {len(differ) - 1} more' if len(differ) > 1 else ''} differ between the "
+                      f"workers ({placement[differ[0]]}); the file has the values of this one only, so a resumed run goes on "
+                      "differently. fleet.save_persistables, called by all workers, keeps those of all", stacklevel=3)
+    return _values(names, global_scope(), what)
 
 
 def _make_folder(path):
@@ -58,11 +77,11 @@ def save(program, model_path, protocol=None):
     """Writes <model_path>.pdparams, .pdopt and .pdmodel. `protocol` is one of pickle; nothing is pickled here."""
     if not os.path.basename(model_path):
         raise ValueError(f"save: model_path must end in a file name, got {model_path!r}")
-    program, scope = _program(program), global_scope()
+    program = _program(program)
     parameters = set(program.ir.parameters()) - set(own_tables())
-    others = [n for n in program.ir.persistables() if n not in parameters]
-    save_arrays(model_path + ".pdparams", _values(sorted(parameters), scope, "save"))
-    save_arrays(model_path + ".pdopt", _values(others, scope, "save"))
+    values = _values_of_one(program, sorted(parameters.union(program.ir.persistables())), "save")
+    save_arrays(model_path + ".pdparams", {n: v for n, v in values.items() if n in parameters})
+    save_arrays(model_path + ".pdopt", {n: v for n, v in values.items() if n not in parameters})
     with open(model_path + ".pdmodel", "wb") as file:
         file.write(program.ir.to_proto())
     if own_tables():
@@ -97,10 +116,24 @@ def _read_state(model_path, var_list):
     return state, metadata
 
 
+def _add_stand_ins(program, names, state, metadata):
+    """State that only jobs of several workers have is not in the files of one; what the program loads in its place is
+    added (fleetx/ir/stand_in.h). Returns the names that are missing all the same."""
+    missing = []
+    for name in [n for n in names if n not in state]:
+        other = _program(program).ir.var(name)["attrs"].get("stand_in")
+        if other in state:
+            state[name] = state[other]
+            if PER_RANK + other in metadata:
+                metadata[PER_RANK + name] = metadata[PER_RANK + other]
+        elif other != "":  # "": it stays as the startup program has made it
+            missing.append(name)
+    return missing
+
+
 def set_program_state(program, state_dict, metadata=None):
     """Puts values into the scope; those that the program does not keep are left out. `metadata` is that of the files
     they come from."""
-    import warnings
     program, scope = _program(program), global_scope()
     kept = set(program.ir.persistables())
     unused = []
@@ -120,11 +153,12 @@ def load(program, model_path, executor=None, var_list=None):
     program = _program(program)
     state, metadata = _read_state(model_path, var_list)
     kept = program.ir.persistables()
-    missing = [n for n in kept if n not in state]
-    if var_list is None and missing:
-        raise native.InvalidArgumentError(
-            f"load: {model_path}.pdparams and .pdopt lack {', '.join(missing[:5])}{' ...' if len(missing) > 5 else ''}, "
-            "which the program keeps from step to step; name what to load in var_list")
+    if var_list is None:
+        missing = _add_stand_ins(program, kept, state, metadata)
+        if missing:
+            raise native.InvalidArgumentError(
+                f"load: {model_path}.pdparams and .pdopt lack {', '.join(missing[:5])}{' ...' if len(missing) > 5 else ''}, "
+                "which the program keeps from step to step; name what to load in var_list")
     set_program_state(program, {n: v for n, v in state.items() if n in set(kept)}, metadata)
     if own_tables():
         native.fleet.load_own_tables(os.path.abspath(model_path + ".pdtables"))

@@ -19,10 +19,12 @@ network, folder, first, last, way = sys.argv[1], sys.argv[2], int(sys.argv[3]), 
 paddle.enable_static()
 x, y = static.data("x", [None, 6], "float32"), static.data("y", [None, 1], "float32")
 h = static.nn.fc(x, 16, activation="tanh")
-h = paddle.nn.functional.dropout(h, 0.2) if network == "dropout" else static.nn.batch_norm(h)
+h = static.nn.batch_norm(h) if network == "sync_batch_norm" else paddle.nn.functional.dropout(h, 0.2)
 loss = paddle.mean(paddle.square(static.nn.fc(h, 1) - y))
 strategy = fleet.DistributedStrategy()
 strategy.sync_batch_norm = network == "sync_batch_norm"
+if network == "merge":
+    strategy.gradient_merge, strategy.gradient_merge_configs = True, {"k_steps": 3}
 fleet.init(is_collective=True, strategy=strategy)
 fleet.distributed_optimizer(paddle.optimizer.Adam(0.01), strategy).minimize(loss)
 exe = static.Executor(paddle.CPUPlace())
@@ -56,7 +58,9 @@ def losses(tmp_path, workers, network, folder, first, last, way):
     return {int(s): float(v) for s, v in re.findall(r"step (\d+) loss (\S+)", result.output)}
 
 
-@pytest.mark.parametrize("network, way", [("dropout", "persistables"), ("sync_batch_norm", "static.save")])
+# STOP is in the middle of the three batches of a merged update: each worker has a sum of its own.
+@pytest.mark.parametrize("network, way", [("dropout", "persistables"), ("sync_batch_norm", "static.save"),
+                                          ("merge", "persistables")])
 def test_all_nine_ways(tmp_path, network, way):
     (tmp_path / "train.py").write_text(TRAIN)
     whole = losses(tmp_path, 1, network, "whole", 0, END, way)
@@ -85,3 +89,13 @@ def test_a_missing_variable_is_named(tmp_path):
     (tmp_path / "saved" / "@step@").unlink()
     result = documents.run([sys.executable, "train.py", "dropout", "saved", "1", "2", "persistables"], tmp_path)
     assert result.code != 0 and "@step@" in result.output
+
+
+def test_one_worker_that_saves_alone_is_told_what_differs(tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    result = documents.run("fleetrun --nproc_per_node=2 train.py merge saved 0 1 static.save", tmp_path)
+    assert result.code == 0, result.output
+    assert "differ between the workers (per_rank(dp, average))" in result.output, result.output
+    assert "fleet.save_persistables, called by all workers" in result.output
+    result = documents.run("fleetrun --nproc_per_node=2 train.py dropout saved 0 1 static.save", tmp_path)
+    assert result.code == 0 and "differ between" not in result.output, result.output

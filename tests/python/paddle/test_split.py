@@ -149,6 +149,14 @@ def test_layers_of_later_versions(tmp_path):
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-6)
 
 
+def test_one_worker_does_not_save_parts_as_if_they_were_whole(tmp_path):
+    (tmp_path / "train.py").write_text(LAYERS + 'static.save(static.default_main_program(), "saved/model")\n')
+    result = documents.run(["fleetrun", "--nproc_per_node=2", "train.py"], tmp_path)
+    assert result.code != 0 and "this worker has a part of it only" in result.output, result.output
+    assert "fleet.save_persistables on all workers" in result.output
+    assert not (tmp_path / "saved").exists()
+
+
 def test_layers_of_later_versions_refuse_what_they_do_not_have():
     from paddle.distributed.fleet import meta_parallel
     with pytest.raises(Exception, match="mp_group"):
