@@ -10,12 +10,15 @@ namespace {
 using testing::Training;
 using testing::TrainOptions;
 
+// Well conditioned, so that rounding is rounding still after twenty steps: 3e-6 at most, whatever
+// the order of sums is. (With a global pool before the last norm, samples differ little there, and
+// the division by their small deviation makes 1e-3 of it for some first values, in any framework.)
 ir::Var convolutions(ir::Builder& b) {
   ir::Var h = b.data("x", f32, {-1, 3, 8, 8});
   h = nn::batch_norm(nn::conv2d(h, {.filters = 16, .kernel = 3, .padding = 1, .bias = false}),
                      {.act = "relu"});
   h = nn::batch_norm(nn::conv2d(h, {.filters = 5, .kernel = 3, .bias = false}));
-  h = nn::batch_norm(nn::fc(nn::pool2d(h, {.type = "avg", .global = true}), {.size = 6}));
+  h = nn::batch_norm(nn::fc(h, {.size = 6}));
   const ir::Var logits = nn::fc(h, {.size = 5});
   return nn::mean(nn::softmax_cross_entropy(logits, b.data("y", i64, {-1, 1})));
 }
@@ -49,7 +52,7 @@ TEST(SyncBatchNorm, NWorkersAreOneWorker) {
   for (const int workers : {2, 4}) {
     const Training many = testing::train(
         convolutions, momentum, options(workers, {{"data_parallel"}, {"sync_batch_norm"}}));
-    testing::expect_equal(many, one, 2e-5, str(workers, " workers"));
+    testing::expect_equal(many, one, 1e-5, str(workers, " workers"));
   }
 }
 
