@@ -114,14 +114,27 @@ class Dgc final : public Strategy {
 
   // Whatever the sizes of the parameters are.
   void check_optimizer(const ir::Program& main) const override {
+    std::map<std::string, std::string> changed_by;  // gradients, before they are applied
     for (const ir::Op& op : main.ops()) {
-      if (!op.def->updates_parameters || op.role != ir::Role::kUpdate) continue;
+      if (op.role != ir::Role::kUpdate) continue;
+      if (!op.def->updates_parameters) {
+        for (const Names& names : op.outputs)
+          for (const std::string& name : names) changed_by[name] = op.type();
+        continue;
+      }
       check_arg(op.type() == "momentum", "dgc: '", op.in("param").front(), "' is updated by ",
                 op.type(), "; dgc corrects the momentum of its gradients, so it needs ",
                 "Momentum. Use paddle.optimizer.Momentum, or switch dgc off");
       check_arg(!op.has_in("scale"),
                 "dgc: gradients are clipped by their global norm, but workers know only their own ",
                 "gradients. Use ClipGradByNorm, or switch dgc off");
+      for (size_t i = 0; i < op.in("grad").size(); ++i) {
+        const auto change = changed_by.find(op.in("grad")[i]);
+        check_arg(change == changed_by.end() || change->second == "clip_by_norm",
+                  "dgc: the gradient of '", op.in("param")[i], "' goes through ",
+                  change == changed_by.end() ? "" : change->second, "; only ClipGradByNorm can be ",
+                  "done by each worker for itself. Use it, or switch dgc off");
+      }
     }
   }
 
@@ -209,9 +222,7 @@ class Dgc final : public Strategy {
     const std::string& gradient = update.op->in("grad").front();
     if (gradient == compressed) return update;
     update.clip = rw.last_writer(gradient);
-    check_arg(update.clip->type() == "clip_by_norm", "dgc: the gradient of '", parameter,
-              "' goes through ", update.clip->type(), "; only ClipGradByNorm can be ",
-              "done by each worker for itself. Use it, or switch dgc off");
+    FLEETX_CHECK(update.clip->type() == "clip_by_norm", "'", parameter, "' is not clipped by norm");
     update.max_norm = update.clip->attr<double>("max_norm");
     return update;
   }

@@ -400,12 +400,17 @@ TEST(Dgc, RefusesWhatMakesNoSense) {
     ir::Program main, startup;
     ir::Builder b(main, startup);
     const ir::Var loss = nn::mean(nn::fc(b.data("x", f32, {-1, 4}), {.size = 3}));
-    EXPECT_TRUE(contains(error_of([&] {
-                           fleet::DistributedOptimizer(std::make_shared<optim::Sgd>(), s,
-                                                       fleet::mesh_of(s, workers, 0))
-                               .minimize(loss);
-                         }),
+    const auto refused = [&](std::shared_ptr<optim::Optimizer> optimizer) {
+      return error_of([&] {
+        fleet::DistributedOptimizer(std::move(optimizer), s, fleet::mesh_of(s, workers, 0))
+            .minimize(loss);
+      });
+    };
+    EXPECT_TRUE(contains(refused(std::make_shared<optim::Sgd>()),
                          "is updated by sgd; dgc corrects the momentum"));
+    optim::MomentumOptions by_value{.clip = optim::clip_by_value(-1, 1)};
+    EXPECT_TRUE(contains(refused(std::make_shared<optim::Momentum>(by_value)),
+                         "goes through clip; only ClipGradByNorm"));
   }
   const auto good = momentum({.lr = 0.1});
   EXPECT_TRUE(contains(refusal([] { return std::make_unique<optim::Sgd>(); }),
