@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fleetx/base/log.h"
 #include "fleetx/ir/builder.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
@@ -144,6 +145,7 @@ class Dgc final : public Strategy {
     for (const ir::Training::Parameter& p : training.parameters)
       if (is_compressed(programs.main, p))
         gradients.push_back(gradient_of(programs.main, p, DType::kF32));
+    if (context.mesh.rank() == 0) say(gradients.size(), training.parameters.size());
     if (gradients.empty()) return;
     ir::Rewriter rw(programs.main);
     agree_on_ready(rw);  // u and v must not change on some workers only
@@ -179,6 +181,15 @@ class Dgc final : public Strategy {
   }
 
  private:
+  static void say(size_t compressed, size_t all) {
+    if (compressed == 0)
+      return log::warning("dgc", "nothing is compressed: none of the ", all, " parameters is f32, ",
+                          "has a dense gradient and ", kLeastElements,
+                          " elements or more, so all are averaged as without dgc; switch it off");
+    log::info("dgc", compressed, " of ", all, " gradients are compressed; the others are small, ",
+              "sparse or not f32");
+  }
+
   static void compress(Programs& programs, const std::vector<Gradient>& bucket,
                        const StrategyContext& context) {
     ir::Rewriter rw(programs.main);

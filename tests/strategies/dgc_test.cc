@@ -381,6 +381,22 @@ TEST(Dgc, WithAmpInF32IsF32) {
     testing::expect_close(with.state[1].at(name), value, 0, name);
 }
 
+TEST(Dgc, TellsWhereItHasNothingToDo) {
+  const auto log_of = [](ir::Var (*net)(ir::Builder&)) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    const ir::Var loss = net(b);
+    ::testing::internal::CaptureStderr();
+    testing::minimize_for_worker(loss, *momentum({.lr = 0.1})(), dgc({}), 0, 2);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string small = log_of([](ir::Builder& b) {
+    return nn::mean(nn::fc(b.data("x", f32, {-1, 4}), {.size = 3}));
+  });
+  EXPECT_TRUE(testing::contains(small, "dgc] nothing is compressed: none of the 2 parameters"));
+  EXPECT_TRUE(testing::contains(log_of(perceptron), " gradients are compressed; the others"));
+}
+
 TEST(Dgc, RefusesWhatMakesNoSense) {
   using testing::contains;
   using testing::error_of;
