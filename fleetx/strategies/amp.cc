@@ -125,7 +125,8 @@ class Amp final : public Strategy {
     (void)lists_of(o);
     const auto number = [&](const char* option) { return o.at(option).as<double>(); };
     check_arg(std::isfinite(number("init_loss_scaling")) && number("init_loss_scaling") > 0,
-              "amp: init_loss_scaling is ", number("init_loss_scaling"), "; must be positive");
+              "amp: init_loss_scaling is ", number("init_loss_scaling"),
+              "; must be positive and finite");
     check_arg(std::isfinite(number("incr_ratio")) && number("incr_ratio") > 1,
               "amp: incr_ratio is ", number("incr_ratio"),
               "; must be greater than 1, as the scale grows by it");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "fleetx/ir/divided.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/strategies/half_support.h"
 
@@ -279,7 +280,8 @@ void round_first_values(ir::Program& startup, const ir::Names& parameters, DType
   ir::Rewriter rw(startup);
   for (const std::string& name : parameters) {
     if (startup.find(name) == nullptr) continue;
-    const std::string full = rw.fresh_name(name + "@F32");
+    // With this name it is drawn as without amp.
+    const std::string full = rw.fresh_name(name + std::string(ir::kWholeSuffix));
     ir::VarInfo info;
     info.name = full;
     info.type = startup.var(name).type;

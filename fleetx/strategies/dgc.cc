@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fleetx/base/log.h"
 #include "fleetx/ir/builder.h"
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/uniform.h"
@@ -116,14 +117,27 @@ class Dgc final : public Strategy {
 
   // Also for parameters that are too small to be compressed.
   void check_optimizer(const ir::Program& main) const override {
+    std::map<std::string, std::string> changed_by;  // gradients, before they are applied
     for (const ir::Op& op : main.ops()) {
-      if (!op.def->updates_parameters || op.role != ir::Role::kUpdate) continue;
+      if (op.role != ir::Role::kUpdate) continue;
+      if (!op.def->updates_parameters) {
+        for (const Names& names : op.outputs)
+          for (const std::string& name : names) changed_by[name] = op.type();
+        continue;
+      }
       check_arg(op.type() == "momentum", "dgc: '", op.in("param").front(), "' is updated by ",
                 op.type(), "; dgc corrects the momentum of its gradients, so it needs ",
                 "Momentum. Use paddle.optimizer.Momentum, or switch dgc off");
       check_arg(!op.has_in("scale"),
                 "dgc: gradients are clipped by their global norm, but workers know only their own ",
                 "gradients. Use ClipGradByNorm, or switch dgc off");
+      for (size_t i = 0; i < op.in("grad").size(); ++i) {
+        const auto change = changed_by.find(op.in("grad")[i]);
+        check_arg(change == changed_by.end() || change->second == "clip_by_norm",
+                  "dgc: the gradient of '", op.in("param")[i], "' goes through ",
+                  change == changed_by.end() ? "" : change->second, "; only ClipGradByNorm can be ",
+                  "done by each worker for itself. Use it, or switch dgc off");
+      }
     }
   }
 
@@ -133,6 +147,7 @@ class Dgc final : public Strategy {
     for (const ir::Training::Parameter& p : training.parameters)
       if (is_compressed(programs.main, p))
         gradients.push_back(gradient_of(programs.main, p, DType::kF32));
+    if (context.mesh.rank() == 0) say(gradients.size(), training.parameters.size());
     if (gradients.empty()) return;
     ir::Rewriter rw(programs.main);
     agree_on_ready(rw);  // u and v must not change on some workers only
@@ -170,6 +185,15 @@ class Dgc final : public Strategy {
   }
 
  private:
+  static void say(size_t compressed, size_t all) {
+    if (compressed == 0)
+      return log::warning("dgc", "nothing is compressed: none of the ", all, " parameters is f32, ",
+                          "has a dense gradient and ", kLeastElements,
+                          " elements or more, so all are averaged as without dgc; switch it off");
+    log::info("dgc", compressed, " of ", all, " gradients are compressed; the others are small, ",
+              "sparse or not f32");
+  }
+
   static void compress(Programs& programs, const std::vector<Gradient>& bucket,
                        const StrategyContext& context) {
     ir::Rewriter rw(programs.main);
@@ -214,9 +238,7 @@ class Dgc final : public Strategy {
     const std::string& gradient = update.op->in("grad").front();
     if (gradient == compressed) return update;
     update.clip = rw.last_writer(gradient);
-    check_arg(update.clip->type() == "clip_by_norm", "dgc: the gradient of '", parameter,
-              "' goes through ", update.clip->type(), "; only ClipGradByNorm can be ",
-              "done by each worker for itself. Use it, or switch dgc off");
+    FLEETX_CHECK(update.clip->type() == "clip_by_norm", "'", parameter, "' is not clipped by norm");
     update.max_norm = update.clip->attr<double>("max_norm");
     return update;
   }

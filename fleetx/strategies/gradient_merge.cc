@@ -27,6 +27,10 @@
 //   ready = due and all > 0
 //   merged = sum * (1 / all) if ready           the average over workers follows: sum of all / good
 //
+// A worker without a good batch has the sum of an earlier window still, so it multiplies by 0:
+//
+//   some = greater_than(gradient_merge_good, 0);   factor = cast(some) * (1 / all) if ready
+//
 // avg=false: k times the mean. Costs memory for one more gradient of everything, and reads and
 // writes it once per batch.
 #include "fleetx/ir/rewriter.h"
@@ -146,6 +150,17 @@ class Merge {
     const std::string total = constant(rw_.end(), "total", DType::kF32, total_);
     factor_ = rw_.fresh_name("gradient_merge_factor");
     insert(rw_.end(), "elementwise_div", {{"x", {total}}, {"y", {kAll}}}, {{"out", {factor_}}}, {},
+           ready_);
+    if (asks_others_) leave_out_old_sums(none);
+  }
+  // Of a worker that had no good batch, while others had.
+  void leave_out_old_sums(const std::string& none) {
+    const std::string all = factor_, own = rw_.fresh_name("gradient_merge_own");
+    const std::string weight = rw_.fresh_name("gradient_merge_weight");
+    factor_ = rw_.fresh_name("gradient_merge_own_factor");
+    insert(rw_.end(), "greater_than", {{"x", {kGood}}, {"y", {none}}}, {{"out", {own}}});
+    insert(rw_.end(), "cast", {{"x", {own}}}, {{"out", {weight}}}, {{"dtype", DType::kF32}});
+    insert(rw_.end(), "elementwise_mul", {{"x", {all}}, {"y", {weight}}}, {{"out", {factor_}}}, {},
            ready_);
   }
 

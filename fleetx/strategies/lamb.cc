@@ -17,6 +17,8 @@
 namespace fleetx::strategies {
 namespace {
 
+bool is_end(const std::string& param, const std::string& end) { return param.ends_with(end); }
+
 class Lamb final : public Strategy {
  public:
   std::string_view name() const override { return "lamb"; }
@@ -32,6 +34,10 @@ class Lamb final : public Strategy {
         {"exclude_from_weight_decay", s.get("lamb_configs.exclude_from_weight_decay")}};
   }
 
+  void validate(const ir::Program& main, const StrategyContext& context) const override {
+    warn_of_unused_exclusions(main, context, "lamb_configs", "end", is_end);
+  }
+
   void on_updates(Programs& programs, const StrategyContext& context) const override {
     const ir::Attrs& o = context.options;
     const auto excluded = o.at("exclude_from_weight_decay").as<ir::Strings>();
@@ -44,7 +50,7 @@ class Lamb final : public Strategy {
          .attrs = {{"weight_decay", o.at("lamb_weight_decay")}},
          .decays = [&](const std::string& param) {
            return std::none_of(excluded.begin(), excluded.end(),
-                               [&](const std::string& end) { return param.ends_with(end); });
+                               [&](const std::string& end) { return is_end(param, end); });
          }});
   }
 };

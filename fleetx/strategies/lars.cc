@@ -15,6 +15,10 @@
 namespace fleetx::strategies {
 namespace {
 
+bool is_part(const std::string& param, const std::string& part) {
+  return param.find(part) != std::string::npos;
+}
+
 class Lars final : public Strategy {
  public:
   std::string_view name() const override { return "lars"; }
@@ -39,6 +43,10 @@ class Lars final : public Strategy {
     return given;
   }
 
+  void validate(const ir::Program& main, const StrategyContext& context) const override {
+    warn_of_unused_exclusions(main, context, "lars_configs", "part", is_part);
+  }
+
   void on_updates(Programs& programs, const StrategyContext& context) const override {
     const ir::Attrs& o = context.options;
     const auto excluded = o.at("exclude_from_weight_decay").as<ir::Strings>();
@@ -52,9 +60,8 @@ class Lars final : public Strategy {
                    {"lars_weight_decay", o.at("lars_weight_decay")},
                    {"epsilon", o.at("epsilon")}},
          .decays = [&](const std::string& param) {
-           return std::none_of(excluded.begin(), excluded.end(), [&](const std::string& part) {
-             return param.find(part) != std::string::npos;
-           });
+           return std::none_of(excluded.begin(), excluded.end(),
+                               [&](const std::string& part) { return is_part(param, part); });
          }});
   }
 };

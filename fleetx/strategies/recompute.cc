@@ -32,6 +32,9 @@
 namespace fleetx::strategies {
 namespace {
 
+constexpr const char* kRemedy =
+    "name variables that forward computes, or none: then they are chosen";
+
 class Recompute final : public Strategy {
  public:
   std::string_view name() const override { return "recompute"; }
@@ -58,17 +61,16 @@ class Recompute final : public Strategy {
               "recompute: either name the 'checkpoints' or give a 'budget_MB', for which they are "
               "chosen");
     for (const std::string& name : checkpoints) {
-      const ir::VarInfo& info =
-          named_var(main, name, "recompute_configs.checkpoints",
-                    "name variables that forward computes, or none: then they are chosen");
-      check_arg(!info.persistable && !info.is_data, "recompute: the checkpoint '", name,
-                "' is not computed by the program");
+      const ir::VarInfo& info = named_var(main, name, "recompute_configs.checkpoints", kRemedy);
+      check_arg(!info.persistable && !info.is_data, "recompute_configs.checkpoints has '", name,
+                "', which is ", info.is_data ? "data" : "a parameter or other state",
+                " and stays in memory anyway; ", kRemedy);
     }
   }
 
   void on_gradients(Programs& programs, const StrategyContext& context) const override {
     ir::training_of(programs.main, name());
-    if (is_chosen(context)) say(chosen(programs.main, context));
+    if (is_chosen(context)) say(chosen(programs.main, context), context);
     autograd::recompute(programs.main, dropped(programs.main, context));
   }
 
@@ -94,10 +96,13 @@ class Recompute final : public Strategy {
     return choose_checkpoints(main, budget > 0 ? std::optional(budget * (1 << 20)) : std::nullopt);
   }
 
-  static void say(const Checkpoints& c) {
+  static void say(const Checkpoints& c, const StrategyContext& context) {
+    const bool budget = context.options.at("budget_MB").as<int64_t>() > 0;
     if (c.kept.empty())
       return log::info("recompute", "nothing is computed again: ",
-                       c.bytes_before > 0 ? "it would save no memory" : "nothing is kept");
+                       c.bytes_before == 0 ? "nothing is kept"
+                       : budget            ? "all that backward waits for fits into budget_MB"
+                                           : "it would save no memory");
     log::info("recompute", c.kept.size(), " checkpoints were chosen, from '", c.kept.front(),
               "' to '", c.kept.back(), "'; of what backward waits for, ",
               static_cast<int>(100 * c.bytes / c.bytes_before + 0.5), " % is held at a time");

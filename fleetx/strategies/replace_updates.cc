@@ -1,5 +1,8 @@
 #include "fleetx/strategies/replace_updates.h"
 
+#include <algorithm>
+
+#include "fleetx/base/log.h"
 #include "fleetx/ir/rewriter.h"
 
 namespace fleetx::strategies {
@@ -48,6 +51,20 @@ void replace_updates(ir::Program& main, const Replacement& r) {
     rw.insert(old, update);
     rw.erase(old);
   }
+}
+
+void warn_of_unused_exclusions(
+    const ir::Program& main, const StrategyContext& context, std::string_view setting,
+    std::string_view part,
+    const std::function<bool(const std::string& param, const std::string& entry)>& fits) {
+  if (context.mesh.rank() != 0) return;
+  const std::vector<const ir::VarInfo*> parameters = main.parameters();
+  for (const auto& entry : context.options.at("exclude_from_weight_decay").as<ir::Strings>())
+    if (std::none_of(parameters.begin(), parameters.end(),
+                     [&](const ir::VarInfo* p) { return fits(p->name, entry); }))
+      log::warning(setting, "exclude_from_weight_decay has '", entry, "', but no parameter has a ",
+                   "name with this ", part, ", so it excludes nothing; the first parameter is '",
+                   parameters.empty() ? "" : parameters.front()->name, "'");
 }
 
 }  // namespace fleetx::strategies

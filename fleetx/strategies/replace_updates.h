@@ -20,4 +20,11 @@ struct Replacement {
 // optimizer that is not `from`, or a sparse gradient, is kInvalidArgument.
 void replace_updates(ir::Program& main, const Replacement& replacement);
 
+// Worker 0 warns of entries of `setting` that fit no parameter: a name that is spelt wrong would
+// change nothing.
+void warn_of_unused_exclusions(
+    const ir::Program& main, const StrategyContext& context, std::string_view setting,
+    std::string_view part,  // of a name
+    const std::function<bool(const std::string& param, const std::string& entry)>& fits);
+
 }  // namespace fleetx::strategies

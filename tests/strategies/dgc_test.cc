@@ -414,6 +414,22 @@ TEST(Dgc, WithAmpInF32IsF32) {
     testing::expect_close(with.state[1].at(name), value, 0, name);
 }
 
+TEST(Dgc, TellsWhereItHasNothingToDo) {
+  const auto log_of = [](ir::Var (*net)(ir::Builder&)) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    const ir::Var loss = net(b);
+    ::testing::internal::CaptureStderr();
+    testing::minimize_for_worker(loss, *momentum({.lr = 0.1})(), dgc({}), 0, 2);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string small = log_of([](ir::Builder& b) {
+    return nn::mean(nn::fc(b.data("x", f32, {-1, 4}), {.size = 3}));
+  });
+  EXPECT_TRUE(testing::contains(small, "dgc] nothing is compressed: none of the 2 parameters"));
+  EXPECT_TRUE(testing::contains(log_of(perceptron), " gradients are compressed; the others"));
+}
+
 TEST(Dgc, RefusesWhatMakesNoSense) {
   using testing::contains;
   using testing::error_of;
@@ -433,12 +449,17 @@ TEST(Dgc, RefusesWhatMakesNoSense) {
     ir::Program main, startup;
     ir::Builder b(main, startup);
     const ir::Var loss = nn::mean(nn::fc(b.data("x", f32, {-1, 4}), {.size = 3}));
-    EXPECT_TRUE(contains(error_of([&] {
-                           fleet::DistributedOptimizer(std::make_shared<optim::Sgd>(), s,
-                                                       fleet::mesh_of(s, workers, 0))
-                               .minimize(loss);
-                         }),
+    const auto refused = [&](std::shared_ptr<optim::Optimizer> optimizer) {
+      return error_of([&] {
+        fleet::DistributedOptimizer(std::move(optimizer), s, fleet::mesh_of(s, workers, 0))
+            .minimize(loss);
+      });
+    };
+    EXPECT_TRUE(contains(refused(std::make_shared<optim::Sgd>()),
                          "is updated by sgd; dgc corrects the momentum"));
+    optim::MomentumOptions by_value{.clip = optim::clip_by_value(-1, 1)};
+    EXPECT_TRUE(contains(refused(std::make_shared<optim::Momentum>(by_value)),
+                         "goes through clip; only ClipGradByNorm"));
   }
   const auto good = momentum({.lr = 0.1});
   EXPECT_TRUE(contains(refusal([] { return std::make_unique<optim::Sgd>(); }),

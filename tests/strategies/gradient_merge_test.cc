@@ -242,6 +242,40 @@ TEST(GradientMerge, ABadBatchIsLeftOut) {
   EXPECT_NE(on.state.at("fc_0.w_0").data<float>()[0], same.state.at("fc_0.w_0").data<float>()[0]);
 }
 
+// What it added up for the update before counts no more.
+TEST(GradientMerge, AWorkerWithoutAGoodBatchAddsNothing) {
+  optim::Momentum momentum({.lr = 0.1});
+  TrainOptions o{
+      .workers = 2,
+      .strategies = {{"data_parallel"}, {"check_batches"}, {"gradient_merge", {{"k_steps", 2}}}},
+      .steps = 2,
+      .own = kOwn,
+      .change = [](int step, int rank, runtime::Feeds& feeds) {
+        if (step >= 2 && rank == 1)
+          feeds[0].second.data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+      }};
+  const Training before = testing::train(perceptron, momentum, o);
+  o.steps = 4;
+  const Training merged = testing::train(perceptron, momentum, o);
+
+  // By hand: one worker goes on from there with the two batches of worker 0 at once.
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  const ir::Var loss = perceptron(b);
+  momentum.minimize(loss);
+  runtime::Scope scope;
+  runtime::Executor exe(runtime::ExecutorOptions{});
+  exe.run(startup, scope);
+  for (const std::string& name : scope.names()) scope.set(name, before.state.at(name));
+  runtime::Feeds feeds = testing::batch_of(2, o, 0);
+  const runtime::Feeds more = testing::batch_of(3, o, 0);
+  for (size_t i = 0; i < feeds.size(); ++i)
+    feeds[i].second = testing::joined(feeds[i].second, more[i].second);
+  exe.run(main, scope, feeds, {loss.name()});
+  for (const std::string& name : scope.names())
+    if (name != "@step@") testing::expect_close(merged.state.at(name), scope.get(name), 1e-6, name);
+}
+
 TEST(GradientMerge, GoesOnInTheMiddle) {
   optim::Adam adam({.lr = 0.01});
   for (Network network : {Network(perceptron), Network(sparse_table)}) {

@@ -60,6 +60,28 @@ TEST(Lars, IsTheOptimizerOfThatName) {
       want, 2e-6, "two workers");
 }
 
+TEST(Lars, ANameThatExcludesNothingIsTold) {
+  const auto log_of = [](const char* strategy, optim::Optimizer&& optimizer, int rank) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    ::testing::internal::CaptureStderr();
+    testing::minimize_for_worker(
+        network(b), optimizer,
+        {{"data_parallel"},
+         {strategy, {{"exclude_from_weight_decay", ir::Strings{".b_0", "fc_0.w"}}}}},
+        rank, 2);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string parts = log_of("lars", optim::Momentum(), 0);
+  EXPECT_FALSE(testing::contains(parts, "excludes nothing")) << parts;
+  const std::string ends = log_of("lamb", optim::Adam(), 0);
+  EXPECT_TRUE(testing::contains(ends,
+                                "lamb_configs] exclude_from_weight_decay has 'fc_0.w', but no "
+                                "parameter has a name with this end, so it excludes nothing"));
+  EXPECT_FALSE(testing::contains(ends, "has '.b_0'")) << ends;
+  EXPECT_FALSE(testing::contains(log_of("lamb", optim::Adam(), 1), "excludes nothing"));
+}
+
 TEST(Lars, RefusesOtherOptimizers) {
   const auto minimize = [](optim::Optimizer& optimizer, ir::Var (*net)(ir::Builder&)) {
     ir::Program main, startup;

@@ -130,6 +130,11 @@ def test_amp_configs_take_lists_that_are_none():
     assert strategy.amp_configs["dtype"] == "bfloat16"
     with pytest.raises(ValueError, match=r"amp_configs\['init_loss_scaling'\] is None.*32768"):
         strategy.amp_configs = {"init_loss_scaling": None}
+    with pytest.raises(ValueError, match=r"DistributedStrategy.recompute is None; .* False"):
+        strategy.recompute = None
+    for bad in (["conv2d", 3], [None], [object()]):
+        with pytest.raises(ValueError, match=r"amp_configs\['custom_white_list'\] is \["):
+            strategy.amp_configs = {"custom_white_list": bad}
 
 
 def test_a_model_without_training(run):
@@ -168,6 +173,21 @@ def test_parameters_of_16_bits():
         assert dtypes == want and losses[-1] < 0.9 * losses[0] and abs(tested - losses[-1]) < 0.1
     with pytest.raises(paddle.FleetXError, match="fp16_guard"):
         train(static.amp.decorate(paddle.optimizer.SGD(0.1), use_pure_fp16=True))
+
+
+def test_parameters_of_16_bits_begin_as_those_of_32():
+    def first_values(optimizer):
+        main, startup = static.Program(), static.Program()
+        startup.random_seed = 7
+        with static.program_guard(main, startup), paddle.utils.unique_name.guard(), static.scope_guard(static.Scope()):
+            optimizer.minimize(network()[0])
+            static.Executor(paddle.CPUPlace()).run(startup)
+            return {p.name: np.array(static.global_scope().find_var(p.name).get_tensor()) for p in main.all_parameters()}
+    plain = first_values(paddle.optimizer.SGD(0.1))
+    pure = first_values(static.amp.decorate(paddle.optimizer.SGD(0.1), use_pure_fp16=True, use_fp16_guard=False))
+    for name, value in plain.items():
+        np.testing.assert_allclose(pure[name], value, rtol=2**-8)  # half a unit of the last place
+    assert any(not np.array_equal(pure[name], plain[name]) for name in plain)
 
 
 def test_two_workers_skip_together(tmp_path):

@@ -15,6 +15,14 @@ _INSTEAD = {"fs_client_param": "fleet.utils.HDFSClient, and local files", "spars
             "entry and padding_idx of sparse_embedding, its initializer, and the optimizer, which make the tables"}
 
 
+def _check_kind(what, value, known):
+    """Numbers, texts and lists of either are left to the native class, which says what is wrong with them."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    kinds = {str if isinstance(v, str) else float if hasattr(v, "__index__") or hasattr(v, "__float__") else None for v in values}
+    if None in kinds or len(kinds) > 1:
+        raise ValueError(f"DistributedStrategy.{what} is {value!r}; give it a value like the one it has, {known!r}, or leave it out")
+
+
 class DistributedStrategy:
     """Switches and settings, by the names of the original. An unknown name is a TypeError, a value of the wrong type a
     ValueError: nothing is ignored."""
@@ -35,6 +43,7 @@ class DistributedStrategy:
         elif name in _CONFIGS:
             self._set_configs(name, value)
         elif name in _FIELDS:
+            _check_kind(name, value, self.native.get(name))
             self.native.set(name, value)
         else:
             raise TypeError(f"DistributedStrategy has no '{name}'; print(strategy) shows what it has")
@@ -54,12 +63,10 @@ class DistributedStrategy:
         unknown = [k for k in value if k not in known]
         if unknown:
             raise AssertionError(f"DistributedStrategy.{name} has no {', '.join(unknown)}; it has: {', '.join(known)}")
-        nothing = [k for k, v in value.items() if v is None and not isinstance(known[k], list)]
-        if nothing:
-            raise ValueError(f"DistributedStrategy.{name}['{nothing[0]}'] is None; give it a value like its default, "
-                             f"{known[nothing[0]]!r}, or leave it out")
         # Lists may be sets, hold variables, or be None, which is an empty one.
         plain = {k: self._plain_list(values) if isinstance(known[k], list) else values for k, values in value.items()}
+        for key, given in plain.items():
+            _check_kind(f"{name}['{key}']", given, known[key])
         self.native.set_configs(name, plain)
 
     @staticmethod
