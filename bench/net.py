@@ -12,6 +12,7 @@ from runner import PEERS, Failed, figures_of, settings
 from suite import MB, Case
 
 GLOO_ALGORITHMS = ["ring", "bcube"]
+REAL_TIME = ["chrt", "--fifo", "10"]  # before all programs of the usual kind
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Net:
     def __init__(self, bench, runner, options, hosts):
         self.bench, self.runner, self.options, self.hosts = bench, runner, options, hosts
         self.rounds = 1 if options.quick else bench.rounds
+        self.first = REAL_TIME if options.real_time else []
 
     def collectives(self):
         for row in [row for row in self.options.rows if row != 3]:
@@ -110,7 +112,8 @@ class Net:
         if row == 4:
             case = dataclasses.replace(case, unit="CPU s/GB", model="CPU of " + name, field="cpu_s_per_gb",
                                        lower_is_better=True)
-        figures = [NetFigure(case, peer, rounds=self.rounds, congestion=self.options.congestion) for peer in case.asked]
+        figures = [NetFigure(case, peer, rounds=self.rounds, congestion=self.options.congestion,
+                             real_time=self.options.real_time) for peer in case.asked]
         for figure in figures:
             if figure.peer == BOUND:
                 figure.add_peer("", {"gb_per_s": size / case.link_seconds / 1e9, "seconds": case.link_seconds})
@@ -146,11 +149,11 @@ class Net:
             pathlib.Path(folder, "meeting").write_bytes(bytes(64 * world))
             arguments = [folder, *(f"{what}:{size}:{calls}" for what, size, calls in tasks)]
             if peer == "Open MPI":
-                commands = [self._mpirun(ranks, [self.runner.build / "bench/bench_net_rank_mpi", *arguments])]
+                commands = [self._mpirun(ranks, [*self.first, self.runner.build / "bench/bench_net_rank_mpi", *arguments])]
             else:
                 program = [self.runner.python, PEERS / "torch_collectives.py"] if peer == "torch Gloo" else \
                     [self.runner.build / "bench/bench_net_rank", mode or "ours"]
-                commands = self._on_every_host(ranks, [*program, *arguments])
+                commands = self._on_every_host(ranks, [*self.first, *program, *arguments])
             _, usage = self.runner.together(commands)
             notes = [[*map(json.loads, pathlib.Path(folder, f"rank-{rank}").read_text().splitlines())]
                      for rank in range(world)]

@@ -14,6 +14,7 @@ HEADS = {1: "all-reduce, time of a call (ratio: how many times as fast ours is)"
 class NetFigure(Figure):
     """Against a peer, or against what the link gives."""
     congestion: str = ""
+    real_time: bool = False
     seconds: float = None  # ours
     training: dict = None  # seconds: alone, wire, and the peer's
     least: float = None  # of the ratio, where what is asked follows from other figures
@@ -56,7 +57,8 @@ class NetFigure(Figure):
         case = self.case
         times = {name: rounded(value) for name, value in self.training.items()}
         return {"row": case.row, "what": case.what, "bytes": case.bytes, "hosts": case.hosts, "rate": case.rate,
-                "ranks_per_host": case.ranks, "congestion": self.congestion, "seconds": rounded(self.seconds),
+                "ranks_per_host": case.ranks, "congestion": self.congestion,
+                "real_time": self.real_time, "seconds": rounded(self.seconds),
                 "peer_seconds": rounded(self.peer_seconds), **times}
 
 

@@ -90,6 +90,14 @@ Exchange::Exchange(int rank, std::vector<Member> members, std::shared_ptr<StoreC
 
 uint64_t Exchange::next_label() { return kCollective | (label_++ % kConfirmation); }
 
+const HostNodes& Exchange::nodes_of(const HostLayout& layout, DType dtype) {
+  if (nodes_layout_ != &layout || nodes_dtype_ != dtype)
+    nodes_.emplace(layout, layout.host_of(rank()), dtype);
+  nodes_layout_ = &layout;
+  nodes_dtype_ = dtype;
+  return *nodes_;
+}
+
 void Exchange::perform(const Call& c, Deadline deadline) {
   if (c.kind == CallKind::kSend || c.kind == CallKind::kRecv) return message(c, deadline);
   collective(c, flat_, {{static_cast<const char*>(c.in)}, {static_cast<char*>(c.out)}}, deadline);
@@ -116,7 +124,8 @@ void Exchange::exchange(const Call& c, const HostLayout& layout, const HostMemor
     if (bytes <= kMaxTreeBytes) return broadcast_whole(c, layout, memory, deadline);
   }
   const SliceExchange::Labels labels{next_label(), next_label()};
-  SliceExchange exchange(*this, rank(), layout, memory, c, labels, scratch_);
+  SliceExchange exchange(*this, rank(), layout, nodes_of(layout, c.dtype), memory, c, labels,
+                         scratch_);
   if (c.kind == CallKind::kAllReduce && exchange.whole_bytes() <= SliceExchange::kMaxWholeBytes)
     return exchange.reduce_whole(deadline);
   if (c.kind == CallKind::kAllReduce && exchange.can_reduce_between_two())

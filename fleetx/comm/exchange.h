@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 
 #include "fleetx/comm/communicator.h"
 #include "fleetx/comm/host_layout.h"
@@ -47,6 +48,7 @@ class Exchange : public Communicator, protected Messenger {
   };
 
   uint64_t next_label();
+  const HostNodes& nodes_of(const HostLayout& layout, DType dtype);
   void exchange(const Call& call, const HostLayout& layout, const HostMemory& memory,
                 Deadline deadline);
   void all_to_all(const Call& call, const HostLayout& layout, const HostMemory& memory,
@@ -63,7 +65,10 @@ class Exchange : public Communicator, protected Messenger {
   double seconds_ = 0;
   std::deque<PendingSend> pending_sends_;
   std::vector<Credit> credits_;
-  std::vector<char> scratch_;
+  std::optional<HostNodes> nodes_;  // of the latest call
+  const HostLayout* nodes_layout_ = nullptr;
+  DType nodes_dtype_ = DType::kU8;
+  ExchangeScratch scratch_;
 };
 
 }  // namespace fleetx::comm

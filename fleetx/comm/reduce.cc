@@ -65,8 +65,8 @@ A divide(A a, int divisor) {
 // hardware prefetches each of them, within a page.
 constexpr int64_t kStreams = 4, kInCaches = 512 << 10;
 
-template <class T, ReduceOp op, size_t n>
-inline void reduce_range(std::array<const T*, n> in, std::array<T*, n> out, int64_t begin,
+template <class T, ReduceOp op, size_t n, size_t m>
+inline void reduce_range(std::array<const T*, n> in, std::array<T*, m> out, int64_t begin,
                          int64_t end, int divisor) {
   using A = Sum<T>;
 #pragma GCC ivdep
@@ -76,20 +76,18 @@ inline void reduce_range(std::array<const T*, n> in, std::array<T*, n> out, int6
       sum = accumulate<op>(sum, accumulate<op>(static_cast<A>(in[2][i]), static_cast<A>(in[3][i])));
     if constexpr (op == ReduceOp::kAverage) sum = divide(sum, divisor);
 #pragma GCC unroll 4
-    for (size_t s = 0; s < n; ++s) out[s][i] = static_cast<T>(sum);
+    for (size_t d = 0; d < m; ++d) out[d][i] = static_cast<T>(sum);
   }
 }
 
-// Few ranks that all get the result: one pass over their memory.
-template <class T, ReduceOp op, size_t n>
+// Few vectors, and `m` that get the result: one pass over their memory.
+template <class T, ReduceOp op, size_t n, size_t m>
 void reduce_few(std::span<const void* const> sources, std::span<void* const> destinations,
                 int64_t count, int divisor) {
   std::array<const T*, n> in;
-  std::array<T*, n> out;
-  for (size_t s = 0; s < n; ++s) {
-    in[s] = static_cast<const T*>(sources[s]);
-    out[s] = static_cast<T*>(destinations[std::min(s, destinations.size() - 1)]);
-  }
+  std::array<T*, m> out;
+  for (size_t s = 0; s < n; ++s) in[s] = static_cast<const T*>(sources[s]);
+  for (size_t d = 0; d < m; ++d) out[d] = static_cast<T*>(destinations[d]);
   int64_t part = 0;
   constexpr int64_t kStep = 256 / sizeof(T);
   if (n == 2 && count * static_cast<int64_t>(sizeof(T)) <= kInCaches)
@@ -98,9 +96,9 @@ void reduce_few(std::span<const void* const> sources, std::span<void* const> des
     vectorized([=] {
       for (int64_t at = 0; at < part; at += kStep)
         for (int64_t s = 0; s < kStreams; ++s)
-          reduce_range<T, op, n>(in, out, s * part + at, s * part + at + kStep, divisor);
+          reduce_range<T, op>(in, out, s * part + at, s * part + at + kStep, divisor);
     });
-  vectorized([=] { reduce_range<T, op, n>(in, out, kStreams * part, count, divisor); });
+  vectorized([=] { reduce_range<T, op>(in, out, kStreams * part, count, divisor); });
 }
 
 // Reduces one block of all operands: nodes of the tree are kept in blocks on the stack.
@@ -193,13 +191,18 @@ void reduce_blocks(std::span<const Operand> operands, std::span<void* const> des
 template <class T, ReduceOp op>
 void reduce_all(std::span<const Operand> operands, std::span<void* const> destinations,
                 int64_t count, int divisor) {
-  const size_t n = operands.size();
-  if ((n == 2 || (n == 4 && destinations.size() == 4)) && operands.back().ranks.last == int(n)) {
-    // As many ranks as operands: all are vectors.
+  const size_t n = operands.size(), m = destinations.size();
+  // Two nodes are the whole tree; they may be sums if these are of the same type.
+  const bool two = n == 2 && m <= 2 &&
+                   (std::is_same_v<T, Sum<T>> || (!operands[0].is_sum && !operands[1].is_sum));
+  // As many ranks as operands: all are vectors.
+  const bool four = n == 4 && m == 4 && operands.back().ranks.last == 4;
+  if (two || four) {
     const void* sources[4];
     for (size_t i = 0; i < n; ++i) sources[i] = operands[i].data;
-    if (n == 2) return reduce_few<T, op, 2>({sources, n}, destinations, count, divisor);
-    return reduce_few<T, op, 4>({sources, n}, destinations, count, divisor);
+    if (four) return reduce_few<T, op, 4, 4>({sources, n}, destinations, count, divisor);
+    if (m == 2) return reduce_few<T, op, 2, 2>({sources, n}, destinations, count, divisor);
+    return reduce_few<T, op, 2, 1>({sources, n}, destinations, count, divisor);
   }
   reduce_blocks<T, op>(operands, destinations, count, divisor);
 }

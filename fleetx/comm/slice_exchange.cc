@@ -33,53 +33,51 @@ T& in_ring(std::vector<T>& ring, int64_t k) {
 
 }  // namespace
 
+// A sum in a wider type may be longer than the vectors it replaces; then those are sent.
+HostNodes::HostNodes(const HostLayout& layout, int host, DType dtype) {
+  std::vector<RankRange> found;
+  collect_uniform_nodes(
+      {0, layout.size()}, [&](int r) { return layout.host_of(r); }, found);
+  const size_t item = size_of(dtype), sum_item = size_of(sum_type(dtype));
+  for (const RankRange& node : found) {
+    const int from = layout.host_of(node.first);
+    const bool is_sum = node.count() > 1 && sum_item < static_cast<size_t>(node.count()) * item;
+    if (is_sum) {
+      nodes.push_back({node, from, true, sum_item});
+    } else {
+      for (int r = node.first; r < node.last; ++r) nodes.push_back({{r, r + 1}, from, false, item});
+    }
+  }
+  for (const Node& node : nodes) {
+    items += node.item;
+    if (node.host != host) foreign_items += node.item;
+    if (node.host == host && node.is_sum) own_sum_items += node.item;
+  }
+}
+
 SliceExchange::SliceExchange(Messenger& messenger, int rank, const HostLayout& layout,
-                             const HostMemory& memory, const Call& call, Labels labels,
-                             std::vector<char>& scratch)
+                             const HostNodes& nodes, const HostMemory& memory, const Call& call,
+                             Labels labels, ExchangeScratch& scratch)
     : messenger_(messenger),
       rank_(rank),
       host_(layout.host_of(rank)),
       layout_(layout),
+      nodes_(nodes),
       memory_(memory),
       call_(call),
       labels_(labels),
       scratch_(scratch),
-      item_(size_of(call.dtype)) {
-  find_nodes();
-}
+      item_(size_of(call.dtype)) {}
 
-// A sum in a wider type may be longer than the vectors it replaces; then those are sent.
-void SliceExchange::find_nodes() {
-  std::vector<RankRange> found;
-  collect_uniform_nodes(
-      {0, layout_.size()}, [&](int r) { return layout_.host_of(r); }, found);
-  const size_t sum_item = size_of(sum_type(call_.dtype));
-  for (const RankRange& node : found) {
-    const int host = layout_.host_of(node.first);
-    const bool is_sum = node.count() > 1 && sum_item < static_cast<size_t>(node.count()) * item_;
-    if (is_sum) {
-      nodes_.push_back({node, host, true, sum_item});
-    } else {
-      for (int r = node.first; r < node.last; ++r)
-        nodes_.push_back({{r, r + 1}, host, false, item_});
-    }
-  }
-  for (const Node& node : nodes_) {
-    if (node.host != host_) foreign_items_ += node.item;
-    if (node.host == host_ && node.is_sum) own_sum_items_ += node.item;
-  }
-}
-
+// Of all hosts, so that all ranks decide alike.
 size_t SliceExchange::whole_bytes() const {
-  size_t items = 0;  // of all hosts, so that all ranks decide alike
-  for (const Node& node : nodes_) items += node.item;
-  return static_cast<size_t>(call_.count) * items;
+  return static_cast<size_t>(call_.count) * nodes_.items;
 }
 
 // Sends the nodes of this host. `sums` is memory for those that must be computed.
 void SliceExchange::send_nodes(int to, int64_t begin, int64_t count, char* sums, Transfers& sends) {
   std::vector<const void*> vectors;
-  for (const Node& node : nodes_) {
+  for (const Node& node : nodes_.nodes) {
     if (node.host != host_) continue;
     const size_t bytes = static_cast<size_t>(count) * node.item;
     const void* data = in(node.ranks.first, begin);
@@ -97,8 +95,9 @@ void SliceExchange::send_nodes(int to, int64_t begin, int64_t count, char* sums,
 // Combines this host's vectors with the nodes of the others, consecutive at `received`.
 void SliceExchange::reduce_nodes(int64_t begin, int64_t count, const char* received,
                                  std::span<void* const> destinations) {
-  std::vector<Operand> operands;
-  for (const Node& node : nodes_) {
+  std::vector<Operand>& operands = scratch_.operands;
+  operands.clear();
+  for (const Node& node : nodes_.nodes) {
     if (node.host == host_) {
       for (int r = node.ranks.first; r < node.ranks.last; ++r)
         operands.push_back({in(r, begin), {r, r + 1}, false});
@@ -113,14 +112,17 @@ void SliceExchange::reduce_nodes(int64_t begin, int64_t count, const char* recei
 void SliceExchange::reduce_whole(Deadline deadline) {
   if (layout_.place_of(rank_) != 0) return;
   const auto count = static_cast<size_t>(call_.count);
-  scratch_.resize(std::max(scratch_.size(), count * (foreign_items_ + own_sum_items_)));
+  scratch_.bytes.resize(
+      std::max(scratch_.bytes.size(), count * (nodes_.foreign_items + nodes_.own_sum_items)));
   Transfers receives, sends;
+  sends.reserve(nodes_.nodes.size());
+  receives.reserve(nodes_.nodes.size());
   // The sends first: what follows is done while they travel. Every host begins with its neighbour.
   for (int h = 1; h < layout_.hosts(); ++h)
     send_nodes(layout_.leader_of((host_ + h) % layout_.hosts()), 0, call_.count,
-               scratch_.data() + count * foreign_items_, sends);
-  char* to = scratch_.data();
-  for (const Node& node : nodes_) {
+               scratch_.bytes.data() + count * nodes_.foreign_items, sends);
+  char* to = scratch_.bytes.data();
+  for (const Node& node : nodes_.nodes) {
     if (node.host == host_) continue;
     receives.push_back(messenger_.post_receive(layout_.leader_of(node.host), labels_.contribution,
                                                to, count * node.item));
@@ -128,15 +130,15 @@ void SliceExchange::reduce_whole(Deadline deadline) {
   }
   wait_all(receives, deadline);
   wait_all(sends, deadline);  // the result may take the place of what is sent
-  std::vector<void*> destinations(memory_.out.begin(), memory_.out.end());
-  reduce_nodes(0, call_.count, scratch_.data(), destinations);
+  scratch_.destinations.assign(memory_.out.begin(), memory_.out.end());
+  reduce_nodes(0, call_.count, scratch_.bytes.data(), scratch_.destinations);
 }
 
 // Where a host sends more than one vector, slices with owners are shorter.
 bool SliceExchange::can_reduce_between_two() const {
   if (layout_.hosts() != 2) return false;
   size_t items[2] = {};
-  for (const Node& node : nodes_) items[node.host] += node.item;
+  for (const Node& node : nodes_.nodes) items[node.host] += node.item;
   return items[0] == item_ && items[1] == item_;
 }
 
@@ -158,38 +160,48 @@ void SliceExchange::reduce_between_two(Deadline deadline) {
   chunks_ = (count + chunk_ - 1) / chunk_;
   slots_ = std::min(static_cast<int64_t>(kPairBytesUnderWay / chunk_bytes), chunks_ + 1);
   const int64_t lag = slots_ - 1;
-  send_offset_ = static_cast<size_t>(chunk_) * item_;
-  slot_bytes_ = (send_offset_ + static_cast<size_t>(chunk_) * own_sum_items_ + 63) / 64 * 64;
-  scratch_.resize(std::max(scratch_.size(), slot_bytes_ * static_cast<size_t>(slots_)));
-  contributions_.resize(static_cast<size_t>(slots_));
+  // The chunk that comes and the next one: they stay in the second-level cache, and what comes
+  // early waits in the socket.
+  constexpr int64_t kComing = 2;
+  const size_t coming_bytes = (static_cast<size_t>(chunk_) * item_ + 63) / 64 * 64;
+  send_offset_ = coming_bytes * size_t{kComing};
+  slot_bytes_ = (static_cast<size_t>(chunk_) * nodes_.own_sum_items + 63) / 64 * 64;
+  scratch_.bytes.resize(
+      std::max(scratch_.bytes.size(), send_offset_ + slot_bytes_ * static_cast<size_t>(slots_)));
+  const auto coming = [&](int64_t k) {
+    return scratch_.bytes.data() + static_cast<size_t>(k % kComing) * coming_bytes;
+  };
+  contributions_.resize(size_t{kComing});
   sends_.resize(static_cast<size_t>(slots_));
   const auto begin_of = [&](int64_t k) { return first + k * chunk_; };
   const auto count_at = [&](int64_t k) { return std::min(chunk_, first + count - begin_of(k)); };
-  for (int64_t step = 0; step < chunks_ + lag; ++step) {
-    if (step < chunks_) {
-      const auto bytes = static_cast<size_t>(count_at(step)) * item_;
+  for (int64_t step = 0, next = 0; step < chunks_ + lag; ++step) {
+    if (step < chunks_)
       send_nodes(others[place], begin_of(step), count_at(step), slot(step) + send_offset_,
                  in_ring(sends_, step));
-      in_ring(contributions_, step)
-          .push_back(
-              messenger_.post_receive(others[place], labels_.contribution, slot(step), bytes));
-    }
-    if (const int64_t k = step - lag; k >= 0)
-      combine_with_peer(k, begin_of(k), count_at(k), deadline);
+    const int64_t k = step - lag;
+    for (; next < std::min(chunks_, std::max<int64_t>(k, 0) + kComing); ++next)
+      in_ring(contributions_, next)
+          .push_back(messenger_.post_receive(others[place], labels_.contribution, coming(next),
+                                             static_cast<size_t>(count_at(next)) * item_));
+    if (k >= 0) combine_with_peer(k, coming(k), begin_of(k), count_at(k), deadline);
   }
 }
 
-void SliceExchange::combine_with_peer(int64_t k, int64_t begin, int64_t count, Deadline deadline) {
+void SliceExchange::combine_with_peer(int64_t k, const char* received, int64_t begin, int64_t count,
+                                      Deadline deadline) {
   wait_all(in_ring(contributions_, k), deadline);
   wait_all(in_ring(sends_, k), deadline);  // the result takes the place of what is sent
-  std::vector<Operand> operands;
-  for (const Node& node : nodes_) {
-    const char* data = slot(k);
+  std::vector<Operand>& operands = scratch_.operands;
+  operands.clear();
+  for (const Node& node : nodes_.nodes) {
+    const char* data = received;
     if (node.host == host_)
       data = node.is_sum ? slot(k) + send_offset_ : in(node.ranks.first, begin);
     operands.push_back({data, node.ranks, node.is_sum});
   }
-  std::vector<void*> destinations;
+  std::vector<void*>& destinations = scratch_.destinations;
+  destinations.clear();
   for (char* out : memory_.out) destinations.push_back(out + static_cast<size_t>(begin) * item_);
   reduce_operands(call_.dtype, call_.op, operands, destinations, count, layout_.size());
 }
@@ -231,20 +243,18 @@ void SliceExchange::prepare(const SlicePlan& plan) {
                         [&](int r) { return r == rank_; });
 
   // All ranks must choose the same chunk.
-  size_t items = 0;
-  for (const Node& node : nodes_) items += node.item;
-  const size_t most = kMaxScratchBytes / (static_cast<size_t>(kSlots) * items) * item_;
+  const size_t most = kMaxScratchBytes / (static_cast<size_t>(kSlots) * nodes_.items) * item_;
   const size_t bytes = std::max(kMinChunkBytes, std::min(kChunkBytes, most));
   chunk_ = std::min<int64_t>(static_cast<int64_t>(bytes / item_), std::max<int64_t>(longest, 1));
   chunks_ = (longest + chunk_ - 1) / chunk_;
   const auto elements = static_cast<size_t>(chunk_);
   const bool reduces = plan.source == Source::kAllRanks;
-  send_offset_ = reduces && own_ != nullptr ? elements * foreign_items_ : 0;
+  send_offset_ = reduces && own_ != nullptr ? elements * nodes_.foreign_items : 0;
   result_offset_ =
-      send_offset_ + (reduces ? elements * own_sum_items_ * foreign_.size() : size_t{0});
+      send_offset_ + (reduces ? elements * nodes_.own_sum_items * foreign_.size() : size_t{0});
   slot_bytes_ = result_offset_ + (reduces && writes_own_.empty() ? elements * item_ : size_t{0});
   slot_bytes_ = (slot_bytes_ + 63) / 64 * 64;
-  scratch_.resize(std::max(scratch_.size(), slot_bytes_ * size_t{kSlots}));
+  scratch_.bytes.resize(std::max(scratch_.bytes.size(), slot_bytes_ * size_t{kSlots}));
   contributions_.resize(size_t{kSlots});
   sends_.resize(size_t{kSlots});
   results_.resize(size_t{kDeliverLag} + 1);
@@ -267,7 +277,7 @@ void SliceExchange::receive_nodes(const Slice& slice, int64_t k) {
   Transfers& receives = in_ring(contributions_, k);
   const auto count = static_cast<size_t>(count_of(slice, k));
   char* to = slot(k);
-  for (const Node& node : nodes_) {
+  for (const Node& node : nodes_.nodes) {
     if (node.host == host_) continue;
     receives.push_back(messenger_.post_receive(layout_.partner_of(rank_, node.host),
                                                labels_.contribution, to, count * node.item));
@@ -298,7 +308,7 @@ void SliceExchange::post_chunk(int64_t k, Deadline deadline) {
     if (!contributes_) continue;
     if (plan_->source == Source::kAllRanks) {
       send_nodes(slice->owner, slice->in_begin + at, count, sums, in_ring(sends_, k));
-      sums += static_cast<size_t>(chunk_) * own_sum_items_;
+      sums += static_cast<size_t>(chunk_) * nodes_.own_sum_items;
       continue;
     }
     // The receivers of a broadcast send nothing that would show how far they are.

@@ -45,14 +45,37 @@ struct SlicePlan {
   std::vector<bool> wanted{};
 };
 
+// The nodes of the tree as the hosts send them for vectors of a type, in the order of their ranks:
+// sums, or the vectors of ranks.
+struct HostNodes {
+  HostNodes(const HostLayout& layout, int host, DType dtype);
+
+  struct Node {
+    RankRange ranks;
+    int host = 0;
+    bool is_sum = false;
+    size_t item = 0;
+  };
+  std::vector<Node> nodes;
+  // Bytes for an element: of all nodes, of those of other hosts, of this host's sums.
+  size_t items = 0, foreign_items = 0, own_sum_items = 0;
+};
+
+// Memory that is kept from call to call: a short call would spend much of its time on allocations.
+struct ExchangeScratch {
+  std::vector<char> bytes{};
+  std::vector<Operand> operands{};
+  std::vector<void*> destinations{};
+};
+
 class SliceExchange {
  public:
   struct Labels {
     uint64_t contribution, result;
   };
-  // `scratch` is memory to reuse from call to call.
-  SliceExchange(Messenger& messenger, int rank, const HostLayout& layout, const HostMemory& memory,
-                const Call& call, Labels labels, std::vector<char>& scratch);
+  SliceExchange(Messenger& messenger, int rank, const HostLayout& layout, const HostNodes& nodes,
+                const HostMemory& memory, const Call& call, Labels labels,
+                ExchangeScratch& scratch);
 
   void run(const SlicePlan& plan, Deadline deadline);
   // All-reduce of a short vector: the first ranks of the hosts send it to each other as a whole, in
@@ -68,22 +91,16 @@ class SliceExchange {
 
  private:
   using Transfers = std::vector<std::unique_ptr<Transfer>>;
-  // A node of the tree as it is sent: the sum, or the vector of a rank.
-  struct Node {
-    RankRange ranks;
-    int host = 0;
-    bool is_sum = false;
-    size_t item = 0;
-  };
+  using Node = HostNodes::Node;
 
-  void find_nodes();
   void prepare(const SlicePlan& plan);
   void post_chunk(int64_t k, Deadline deadline);
   void combine_chunk(int64_t k, Deadline deadline);
   void deliver_chunk(int64_t k, Deadline deadline);
   void send_nodes(int to, int64_t begin, int64_t count, char* sums, Transfers& sends);
   void receive_nodes(const Slice& slice, int64_t k);
-  void combine_with_peer(int64_t k, int64_t begin, int64_t count, Deadline deadline);
+  void combine_with_peer(int64_t k, const char* received, int64_t begin, int64_t count,
+                         Deadline deadline);
   void reduce_nodes(int64_t begin, int64_t count, const char* received,
                     std::span<void* const> destinations);
   void distribute(int64_t begin, size_t bytes, const char* result);
@@ -100,7 +117,7 @@ class SliceExchange {
            static_cast<size_t>(at) * item_;
   }
   char* slot(int64_t k) const {
-    return scratch_.data() + static_cast<size_t>(k % slots_) * slot_bytes_;
+    return scratch_.bytes.data() + static_cast<size_t>(k % slots_) * slot_bytes_;
   }
   bool is_here(int rank) const { return layout_.host_of(rank) == host_; }
 
@@ -110,13 +127,12 @@ class SliceExchange {
   Messenger& messenger_;
   const int rank_, host_;
   const HostLayout& layout_;
+  const HostNodes& nodes_;
   const HostMemory& memory_;
   const Call& call_;
   const Labels labels_;
-  std::vector<char>& scratch_;
+  ExchangeScratch& scratch_;
   const size_t item_;
-  std::vector<Node> nodes_;                       // of all hosts, in the order of their ranks
-  size_t foreign_items_ = 0, own_sum_items_ = 0;  // bytes for an element of all nodes, of our sums
 
   const SlicePlan* plan_ = nullptr;
   const Slice* own_ = nullptr;

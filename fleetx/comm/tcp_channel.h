@@ -28,6 +28,12 @@ struct NotTrusted : ConnectionLost {
 
 class TlsContext;
 
+inline size_t bytes_of(std::span<const iovec> parts) {
+  size_t bytes = 0;
+  for (const iovec& part : parts) bytes += part.iov_len;
+  return bytes;
+}
+
 // One thread may read while another one writes.
 class Channel {
  public:

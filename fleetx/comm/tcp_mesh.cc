@@ -13,7 +13,6 @@
 #include "fleetx/base/error.h"
 #include "fleetx/comm/call_queue.h"
 #include "fleetx/comm/interruptible_wait.h"
-#include "fleetx/comm/reduce.h"
 
 namespace fleetx::comm {
 namespace {
@@ -23,24 +22,16 @@ namespace {
 // waits for long messages looks as well while that is what such waits take: on fast links, where a
 // chunk of a collective (slice_exchange.cc) comes in 200 us.
 constexpr size_t kShortBytes = size_t{64} << 10;
-constexpr std::chrono::microseconds kSpin{200}, kQueueThreadSpin{15};
+constexpr CoreSharing::Time kSpin{200}, kQueueThreadSpin{15}, kNoSpin{0};
 constexpr int kLooksPerYield = 4;
 constexpr int kMemory = 4;  // of waits that were short
 // How often a sleeping thread calls its check, and looks for hosts that do not answer.
 constexpr Milliseconds kCheckPeriod{50}, kSilencePeriod{200};
-// Moved for one connection before the others have their turn.
-constexpr size_t kTurnBytes = size_t{256} << 10;
 constexpr uint64_t kWakeId = 0, kConnectionsId = 1;
 // What a rank answers to a connection: it is the one of the pair, or the answerer makes that.
 constexpr char kTaken = 'y', kMineCounts = 'n';
 // How long the end of a mesh waits for what the others have not taken yet.
 constexpr Milliseconds kLinger{2'000};
-
-size_t bytes_of(std::span<const iovec> parts) {
-  size_t bytes = 0;
-  for (const iovec& part : parts) bytes += part.iov_len;
-  return bytes;
-}
 
 }  // namespace
 
@@ -147,6 +138,7 @@ void TcpMesh::add_link(int peer, std::unique_ptr<Channel> channel) {
   watch(channel->fd(), EPOLL_CTL_ADD, peer, EPOLLIN);
   at(peer).link = std::make_unique<Link>();
   at(peer).link->channel = std::move(channel);
+  ++links_;
   if (at(peer).link->channel->has_decrypted()) receive(peer);
 }
 
@@ -157,6 +149,7 @@ void TcpMesh::lose(int peer, const ConnectionLost& why) {
   if (p.link && p.link->message) fail(*p.link->message, why);
   for (const TcpRequestPtr& r : p.expected) fail(*r, why);
   p.expected.clear();
+  if (p.link) --links_;
   p.link.reset();
 }
 
@@ -276,135 +269,6 @@ bool TcpMesh::all_sent() const {
                       [](const Peer& p) { return p.link && !p.link->queue.empty(); });
 }
 
-// --- receiving ----------------------------------------------------------------------------------
-
-TcpRequestPtr TcpMesh::post_receive(int peer, uint64_t group, uint64_t label, void* data,
-                                    size_t bytes) {
-  auto request = std::make_shared<TcpRequest>();
-  request->peer = peer;
-  request->header = {group, label, bytes};
-  request->data = static_cast<char*>(data);
-  const std::scoped_lock lock(mutex_);
-  Peer& p = at(peer);
-  const auto early = std::find_if(p.early.begin(), p.early.end(), [&](const TcpRequestPtr& r) {
-    return r->header.group == group && r->header.label == label;
-  });
-  if (early == p.early.end()) {
-    if (!p.lost || p.link)
-      p.expected.push_back(request);
-    else
-      fail(*request, *p.lost);
-    return request;
-  }
-  const TcpRequestPtr message = *early;
-  p.early.erase(early);
-  if (message->header.bytes != bytes) {
-    fail_mismatch(*request, message->header.bytes);
-    if (!message->done) p.early.push_back(message);  // its bytes have to go somewhere
-    return request;
-  }
-  copy(request->data, message->data, message->moved);
-  request->moved = message->moved;
-  if (message->done)
-    finish(*request);
-  else
-    p.link->message = request;  // the rest goes straight to its place
-  return request;
-}
-
-// A header has come: finds the place of its message.
-void TcpMesh::begin_message(Peer& peer) {
-  Link& in = *peer.link;
-  in.header_bytes = 0;
-  const auto expected =
-      std::find_if(peer.expected.begin(), peer.expected.end(), [&](const TcpRequestPtr& r) {
-        return r->header.group == in.header.group && r->header.label == in.header.label;
-      });
-  if (expected != peer.expected.end()) {
-    const TcpRequestPtr request = *expected;
-    peer.expected.erase(expected);
-    if (request->header.bytes == in.header.bytes) {
-      in.message = request;
-      return;
-    }
-    fail_mismatch(*request, in.header.bytes);
-  }
-  auto message = std::make_shared<TcpRequest>();
-  message->header = in.header;
-  message->kept.reset(new char[in.header.bytes]);
-  message->data = message->kept.get();
-  peer.early.push_back(message);
-  in.message = message;
-}
-
-// `n` bytes of a header have come, which is not longer.
-void TcpMesh::take_header(Peer& peer, size_t n) {
-  Link& in = *peer.link;
-  in.header_bytes += n;
-  if (in.header_bytes < sizeof in.header) return;
-  begin_message(peer);
-  if (in.message->header.bytes == 0) finish(*std::exchange(in.message, {}));
-}
-
-// Bytes that were read to another place than their message's.
-void TcpMesh::take(Peer& peer, const char* bytes, size_t n) {
-  Link& in = *peer.link;
-  while (n > 0) {
-    size_t now = 0;
-    if (in.message) {
-      TcpRequest& m = *in.message;
-      now = std::min(n, m.header.bytes - m.moved);
-      std::memcpy(m.data + m.moved, bytes, now);
-      m.moved += now;
-      if (m.moved == m.header.bytes) finish(*std::exchange(in.message, {}));
-    } else {
-      now = std::min(n, sizeof in.header - in.header_bytes);
-      std::memcpy(reinterpret_cast<char*>(&in.header) + in.header_bytes, bytes, now);
-      take_header(peer, now);
-    }
-    bytes += now;
-    n -= now;
-  }
-}
-
-bool TcpMesh::receive(int peer) {
-  Peer& p = at(peer);
-  Link& in = *p.link;
-  bool any = false;
-  try {
-    for (size_t moved = 0; moved < kTurnBytes || in.channel->has_decrypted();) {
-      // The rest of a message, the header of the next one, and what follows it.
-      std::array<iovec, 3> parts;
-      size_t count = 0;
-      if (in.message && in.message->moved < in.message->header.bytes)
-        parts[count++] = {in.message->data + in.message->moved,
-                          in.message->header.bytes - in.message->moved};
-      const size_t header_left = sizeof in.header - in.header_bytes;
-      parts[count++] = {reinterpret_cast<char*>(&in.header) + in.header_bytes, header_left};
-      parts[count++] = {in.more.data(), in.more.size()};
-      size_t n = in.channel->read({parts.data(), count});
-      if (n == 0) return any;
-      any = true;
-      const bool drained = n < bytes_of({parts.data(), count});
-      moved += n;
-      if (in.message) {
-        const size_t now = std::min(n, in.message->header.bytes - in.message->moved);
-        in.message->moved += now;
-        n -= now;
-        if (in.message->moved == in.message->header.bytes) finish(*std::exchange(in.message, {}));
-      }
-      const size_t in_header = std::min(n, header_left);
-      if (in_header > 0) take_header(p, in_header);
-      take(p, in.more.data(), n - in_header);
-      if (drained) return true;
-    }
-  } catch (const ConnectionLost& e) {
-    lose(peer, e);
-    return true;
-  }
-  return any;
-}
-
 // --- progress -----------------------------------------------------------------------------------
 
 // Waits for events, without the lock, and handles them. False: there were none.
@@ -435,7 +299,8 @@ bool TcpMesh::drive(std::unique_lock<std::mutex>& lock, int timeout_ms) {
 bool TcpMesh::look(std::unique_lock<std::mutex>& lock, const TcpRequest& request, int turn) {
   constexpr int kOthersTurn = 8;
   const bool reads = !request.sends && at(request.peer).link != nullptr;
-  if (!reads || blocked_ > 0 || turn % kOthersTurn == kOthersTurn - 1) return drive(lock, 0);
+  const bool others = links_ > 1 && turn % kOthersTurn == kOthersTurn - 1;
+  if (!reads || blocked_ > 0 || others) return drive(lock, 0);
   if (!receive(request.peer)) return false;
   if (waiting_ > 1) changed_.notify_all();
   return true;
@@ -488,32 +353,34 @@ bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& ch
   const bool beside = CallQueue::on_thread();
   const bool spins = is_short || (!beside && short_waits_ > 0);
   const auto begin = Clock::now();
-  const Deadline spin_end = begin + (!spins   ? std::chrono::microseconds(0)
-                                     : beside ? kQueueThreadSpin
-                                              : kSpin);
+  const Deadline spin_end =
+      begin + (spins ? core_.spin(begin, beside ? kQueueThreadSpin : kSpin) : kNoSpin);
   Deadline next_check = begin + kCheckPeriod;
   for (int turn = 0; !done(); ++turn) {
+    const auto now = Clock::now();
+    if (now >= next_check) {
+      next_check = now + kCheckPeriod;
+      look_for_silence();
+      if (done()) break;
+      if (now >= deadline) return false;
+      lock.unlock();
+      check();
+      lock.lock();
+    }
     if (driving_) {  // what this one waits for may come first
       if (!request.sends && at(request.peer).link) wake_at(request.peer, 1);
       changed_.wait_for(lock, kCheckPeriod, [&] { return done() || !driving_; });
-    } else if (spin_end > Clock::now()) {
+    } else if (spin_end > now) {
       if (look(lock, request, turn) || turn % kLooksPerYield != 0) continue;
+      if (core_.keeps_core(now)) continue;
       lock.unlock();
       std::this_thread::yield();
       lock.lock();
+      core_.yielded(now, Clock::now());
     } else {
       const Milliseconds period = interruptible() ? kInterruptPeriod : kCheckPeriod;
       sleep(lock, request, std::max(1, left_ms(std::min(deadline, after(period)))));
     }
-    const auto now = Clock::now();
-    if (done() || now < next_check) continue;
-    next_check = now + kCheckPeriod;
-    look_for_silence();
-    if (done()) break;
-    if (now >= deadline) return false;
-    lock.unlock();
-    check();
-    lock.lock();
   }
   if (!is_short && !beside)
     short_waits_ = std::clamp(short_waits_ + (Clock::now() - begin < kSpin ? 1 : -1), 0, kMemory);

@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "fleetx/comm/core_sharing.h"
 #include "fleetx/comm/tcp_acceptor.h"
 
 namespace fleetx::comm {
@@ -26,6 +27,7 @@ namespace fleetx::comm {
 // What precedes the bytes of a message.
 struct TcpHeader {
   uint64_t group = 0, label = 0, bytes = 0;
+  bool operator==(const TcpHeader&) const = default;
 };
 
 // A message that is sent or received.
@@ -74,7 +76,7 @@ class TcpMesh {
     size_t header_bytes = 0;
     TcpRequestPtr message;  // whose bytes come now; null: a header comes
     size_t wakes_at = 1;    // see Channel::wake_at
-    // Room for what follows a header, so that a short message takes one call of the system.
+    // Room for messages that nobody expects, so that a short one takes one call of the system.
     std::array<char, size_t{8} << 10> more;
   };
   struct Peer {
@@ -82,9 +84,12 @@ class TcpMesh {
     std::unique_ptr<Link> link;
     bool connecting = false;  // this rank does
     std::optional<ConnectionLost> lost;
-    std::list<TcpRequestPtr> expected;  // receives whose message has not begun
-    std::list<TcpRequestPtr> early;     // messages without a receive
+    std::vector<TcpRequestPtr> expected;  // receives whose message has not begun
+    std::list<TcpRequestPtr> early;       // messages without a receive
   };
+
+  // Moved for one connection before the others have their turn.
+  static constexpr size_t kTurnBytes = size_t{256} << 10;
 
   Peer& at(int peer) { return peers_[static_cast<size_t>(peer)]; }
   void connect(int peer, Deadline deadline, const Check& check);
@@ -97,6 +102,8 @@ class TcpMesh {
   bool drive(std::unique_lock<std::mutex>& lock, int timeout_ms);
   // False: nothing has come.
   bool receive(int peer);
+  bool read_once(Peer& peer, size_t& moved);
+  void advance(Link& link, size_t n);
   void take(Peer& peer, const char* bytes, size_t n);
   void take_header(Peer& peer, size_t n);
   void begin_message(Peer& peer);
@@ -129,8 +136,10 @@ class TcpMesh {
   std::vector<Peer> peers_;
   int waiting_ = 0;
   int blocked_ = 0;  // connections
+  int links_ = 0;
   // How often a wait for a long message would have been short lately; see wait().
   int short_waits_ = 0;
+  CoreSharing core_;
   bool driving_ = false;     // a thread waits for events
   bool background_ = false;  // buffered sends are left to the thread
   Deadline next_look_{};

@@ -359,6 +359,57 @@ TEST(TcpMesh, PairHasOneConnection) {
   }
 }
 
+// A message is read to the place of the one that is expected first. If it is another one, it still
+// ends up in its own, whatever their lengths.
+TEST(TcpMesh, MessagesComeInAnotherOrderThanExpected) {
+  TwoMeshes two("one secret");
+  const Deadline end = after(Milliseconds(60'000));
+  const std::vector<size_t> sizes{1, 100, 9'000, 0, 70'000, 24, 200'000, 3};
+  const size_t n = sizes.size();
+  for (size_t first = 0; first < n; ++first) {
+    std::vector<std::vector<char>> out, in;
+    for (size_t i = 0; i < n; ++i) {
+      out.emplace_back(sizes[i]);
+      for (size_t b = 0; b < sizes[i]; ++b) out[i][b] = static_cast<char>(i * 31 + b * 7 + b / 256);
+      in.emplace_back(sizes[i] + 1, '#');
+    }
+    std::vector<TcpRequestPtr> receives(n), sends;
+    const auto expect = [&](size_t i) {
+      receives[i] = two.meshes[1]->post_receive(0, 0, i, in[i].data(), sizes[i]);
+    };
+    for (size_t i = 0; i + 2 < n; ++i) expect(i);
+    for (size_t i = 0; i < n; ++i) {
+      const size_t j = (first + n - i) % n;
+      sends.push_back(two.meshes[0]->post_send(1, 0, j, out[j].data(), sizes[j], end, [] {}));
+    }
+    EXPECT_TRUE(two.meshes[1]->wait(*receives[0], end, [] {}));
+    for (size_t i = n - 2; i < n; ++i) expect(i);
+    for (size_t i = 0; i < n; ++i) {
+      EXPECT_TRUE(two.meshes[1]->wait(*receives[i], end, [] {}));
+      EXPECT_EQ(receives[i]->failure, TcpRequest::Failure::kNone);
+      EXPECT_TRUE(std::equal(out[i].begin(), out[i].end(), in[i].begin())) << sizes[i];
+      EXPECT_EQ(in[i].back(), '#');
+      EXPECT_TRUE(two.meshes[0]->wait(*sends[i], end, [] {}));
+    }
+  }
+}
+
+// A message of another length than expected is named, and those behind it are not spoilt.
+TEST(TcpMesh, MessageOfAnotherLengthIsNamed) {
+  TwoMeshes two("one secret");
+  const Deadline end = after(Milliseconds(60'000));
+  const std::string sent(50, 's');
+  std::string wrong(10, '-'), right(50, '-');
+  const auto first = two.meshes[1]->post_receive(0, 0, 1, wrong.data(), wrong.size());
+  const auto second = two.meshes[1]->post_receive(0, 0, 2, right.data(), right.size());
+  const auto a = two.meshes[0]->post_send(1, 0, 1, sent.data(), sent.size(), end, [] {});
+  const auto b = two.meshes[0]->post_send(1, 0, 2, sent.data(), sent.size(), end, [] {});
+  EXPECT_TRUE(two.meshes[1]->wait(*second, end, [] {}));
+  EXPECT_EQ(first->failure, TcpRequest::Failure::kMismatch);
+  EXPECT_EQ(first->error, "sent 50 bytes where 10 are expected");
+  EXPECT_EQ(right, sent);
+}
+
 // What a rank has sent arrives although it ends first, and although it leaves something unread.
 TEST(TcpMesh, EndOfARankLosesNothing) {
   TwoMeshes two("one secret");

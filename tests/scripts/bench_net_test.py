@@ -187,6 +187,15 @@ with open(sys.argv[2] + f"/rank-{{rank}}", "w") as notes:
 """
 
     @needs_hosts
+    def test_real_time_is_before_other_programs(self):
+        self.rank("assert os.sched_getscheduler(0) == os.SCHED_FIFO\n" + self.notes(ours=2, gloo=3))
+        run = bench("--quick", "--rows", "1", "--rate", "1gbit", "--hosts", "2", "--ranks-per-host", "1", "--real-time",
+                    tool=self.tool)
+        gloo = [f for f in run.figures if f["peer_name"] == "Gloo ring"]
+        self.assertEqual({f["real_time"] for f in gloo}, {True}, run.stderr)
+        self.assertEqual({f["seconds"] for f in gloo}, {2})
+
+    @needs_hosts
     def test_figures_of_all_reduce(self):
         self.rank(self.notes(ours=2, gloo=3))
         run = bench("--quick", "--rows", "1,4", "--rate", "1gbit", "--hosts", "3", "--ranks-per-host", "1", tool=self.tool)
@@ -323,7 +332,7 @@ class BuiltRanks(unittest.TestCase):
         tasks = [(what, size, 2) for size in (1 << 10, 100_000)
                  for what in ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all")]
         with hosts.Hosts(2, "cubic") as two:
-            net = Net(BENCHES["net"], runner, types.SimpleNamespace(quick=True), two)
+            net = Net(BENCHES["net"], runner, types.SimpleNamespace(quick=True, real_time=False), two)
             for peer, mode, own in [("", "", tasks), ("Gloo", "ring", tasks[:1]), ("Gloo", "bcube", tasks[:1]),
                                     ("Open MPI", "", tasks)]:
                 if net._no_mpi(peer):
