@@ -16,7 +16,7 @@ GeoTable::GeoTable(int64_t dim, ps::UpdateRulePtr rule)
 
 void GeoTable::add(uint64_t id, const float* values) {
   const auto row = static_cast<uint32_t>(is_changed_.size());
-  index_.insert(id, ps::hash_id(id), row);
+  index_.insert(ps::hash_id(id), row);
   records_.insert(records_.end(), values, values + dim_);
   for (const float state : first_states_)
     records_.insert(records_.end(), static_cast<size_t>(dim_), state);

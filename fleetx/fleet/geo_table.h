@@ -31,7 +31,7 @@ class GeoTable {
   void rebase(uint64_t id, const float* values);
 
  private:
-  uint32_t row_of(uint64_t id) const { return index_.find(id, ps::hash_id(id)); }
+  uint32_t row_of(uint64_t id) const { return index_.find(ps::hash_id(id)); }
   float* record(uint32_t row) { return records_.data() + row * record_floats_; }
   float* base(uint32_t row) { return bases_.data() + row * static_cast<size_t>(dim_); }
 

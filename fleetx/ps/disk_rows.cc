@@ -121,7 +121,7 @@ class DiskRows::Shelf {
         index_.prefetch(hashes[i]);
       }
       for (size_t i = 0; i < n; ++i) {
-        slots[i] = index_.find(ids[begin + i], hashes[i]);
+        slots[i] = index_.find(hashes[i]);
         if (slots[i] == RowIndex::kNone) continue;
         const char* const slot = at(slots[i]);
         for (size_t line = 0; line < slot_bytes_; line += 64) __builtin_prefetch(slot + line);
@@ -147,15 +147,15 @@ class DiskRows::Shelf {
       const SlotHeader header{.id = ids[i], .mark = marks[i], .used = 1};
       std::memcpy(data, &header, sizeof header);
       std::memcpy(data + sizeof header, records[i], record_bytes_);
-      if (is_new) index_.insert(ids[i], hash_id(ids[i]), slot);
+      if (is_new) index_.insert(hash_id(ids[i]), slot);
     });
   }
 
   void erase(std::span<const uint64_t> ids) {
     for (const uint64_t id : ids) {
-      const uint32_t slot = index_.find(id, hash_id(id));
+      const uint32_t slot = index_.find(hash_id(id));
       if (slot == RowIndex::kNone) continue;
-      index_.erase(id, hash_id(id));
+      index_.erase(hash_id(id));
       const SlotHeader header{};
       std::memcpy(at(slot), &header, sizeof header);
       free_.push_back(slot);

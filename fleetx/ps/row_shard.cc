@@ -49,14 +49,14 @@ uint32_t RowShard::add_resident(uint64_t id, uint64_t hash) {
     row = free_.back();
     free_.pop_back();
   }
-  index_.insert(id, hash, row);
+  index_.insert(hash, row);
   if (has_disk()) residents_[row] = {static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32), 0};
   return row;
 }
 
 void RowShard::set_free(uint32_t row) {
   const uint64_t id = residents_[row].id();
-  index_.erase(id, hash_id(id));
+  index_.erase(hash_id(id));
   residents_[row] = {};
   free_.push_back(row);
 }
@@ -130,7 +130,7 @@ void RowShard::bring_in(std::span<const uint64_t> ids) {
   if (total_ == resident()) return;  // all rows are in memory
   const auto found = [&](size_t i, const void* record, DiskRows::Mark mark) {
     const uint64_t hash = hash_id(ids[i]);
-    if (index_.find(ids[i], hash) != RowIndex::kNone) return;  // an id may stand there twice
+    if (index_.find(hash) != RowIndex::kNone) return;  // an id may stand there twice
     const uint32_t row = add_resident(ids[i], hash);
     std::memcpy(rows_.row(row), record, record_bytes());
     if (tracks() && mark == base_) residents_[row].mark |= kTouched;
@@ -239,11 +239,11 @@ void RowShard::for_each_change(const Visit& visit, const std::function<void(uint
 }
 
 bool RowShard::put(uint64_t id, uint64_t hash, std::span<const float> values) {
-  uint32_t found = index_.find(id, hash);
+  uint32_t found = index_.find(hash);
   if (found == RowIndex::kNone) {
     if (memory_.limited && room(1) == 0) return false;
     if (has_disk()) bring_in({&id, 1});
-    found = index_.find(id, hash);
+    found = index_.find(hash);
     if (found == RowIndex::kNone) found = add(id, hash);
   }
   std::ranges::copy(values, rows_.row(found));
@@ -277,7 +277,7 @@ int64_t RowShard::drop_resident(const Keep& keep) {
     const uint32_t row = rows.add();
     if (touched(old)) bits[row / 64] |= uint64_t{1} << (row % 64);
     std::ranges::copy(record(old), rows.row(row));
-    index.insert(id, hash_id(id), row);
+    index.insert(hash_id(id), row);
   }
   if (memory_.limited)
     memory_.share.give_back(

@@ -63,8 +63,8 @@ class alignas(64) RowShard {
   bool has_disk() const { return memory_.disk != nullptr; }
 
   void prefetch(uint64_t hash) const { index_.prefetch(hash); }
-  uint32_t find(uint64_t id, uint64_t hash) const { return index_.find(id, hash); }
-  uint32_t find_at_home(uint64_t id, uint64_t hash) const { return index_.find_at_home(id, hash); }
+  uint32_t find(uint64_t hash) const { return index_.find(hash); }
+  uint32_t find_at_home(uint64_t hash) const { return index_.find_at_home(hash); }
   float* row(uint32_t row) const { return rows_.row(row); }
 
   // Memory for the record of an id that has none; with a budget only after room().
@@ -134,7 +134,7 @@ class alignas(64) RowShard {
     touched_[row / 64] |= uint64_t{1} << (row % 64);
   }
   bool touched(uint32_t row) const;
-  bool on_disk_only(uint64_t id) const { return index_.find(id, hash_id(id)) == RowIndex::kNone; }
+  bool on_disk_only(uint64_t id) const { return index_.find(hash_id(id)) == RowIndex::kNone; }
   void spill_seen();
   int64_t drop_resident(const Keep& keep);
   int64_t drop_on_disk(const Keep& keep);

@@ -13,10 +13,12 @@
 namespace fleetx::ps {
 namespace {
 
-constexpr size_t kGroup = 32;
+// Ids go through a request in groups, so many groups after their buckets were asked for: as many as
+// memory needs to answer, and few in a group, so that it always has something to do.
+constexpr size_t kGroup = 8, kLookUp = 3, kLookAgain = 4, kUse = 6;
+constexpr size_t kRing = 8;      // groups under way: a power of two
 constexpr size_t kPiece = 1024;  // of a request, where rows may be on disk
 constexpr size_t kShards = 16;   // at least; a power of two
-constexpr size_t kLine = 64 / sizeof(float);
 
 template <int64_t kDim>
 void copy_fixed(const float* const* from, float* const* to, size_t n) {
@@ -40,10 +42,12 @@ void copy_rows(const float* const* from, float* const* to, size_t n, int64_t dim
   }
 }
 
-// Also its last float: a row need not begin at a line.
-inline void prefetch(const float* record, size_t floats) {
-  for (size_t f = 0; f < floats; f += kLine) __builtin_prefetch(record + f, 1);
-  __builtin_prefetch(record + floats - 1, 1);
+// A row need not begin at a line.
+inline void prefetch(const float* row, size_t floats) {
+  constexpr uintptr_t kLine = 64;
+  const auto begin = reinterpret_cast<uintptr_t>(row), end = begin + floats * sizeof(float);
+  for (uintptr_t line = begin & ~(kLine - 1); line < end; line += kLine)
+    prefetch_line(reinterpret_cast<const void*>(line));
 }
 
 }  // namespace
@@ -168,60 +172,60 @@ void SparseTable::refuse() const {
 // makes(shard, id): whether an id that has no row gets one now; use(group) gets rows that have been
 // fetched. The shards of all ids must be taken. `order`: which ids; empty: all.
 //
-// Four groups are under way: of one the index's buckets are being fetched, in the next ids are
-// looked up and rows are being fetched, in the third those ids that are not in their own buckets
-// are looked up again, and the rows of the last are used.
+// Groups are under way one behind the other: of one the index's buckets are being fetched, in
+// another ids are looked up and rows are being fetched, in a third those ids that are not in their
+// own buckets are looked up again, and the rows of the last are used.
 template <class Makes, class Use>
 void SparseTable::in_groups(std::span<const uint64_t> ids, std::span<const uint32_t> order,
                             Access access, const Makes& makes, const Use& use) {
   const bool notes = access == Access::kChange && tracks_;
   const size_t n = order.empty() ? ids.size() : order.size();
-  const auto floats = static_cast<size_t>(record_floats_);
-  Group groups[4];
-  const auto fetch = [&](Group& group, size_t begin, size_t i) {
-    const uint32_t place = order.empty() ? static_cast<uint32_t>(begin + i) : order[begin + i];
-    group.place[i] = place;
-    group.hash[i] = hash_id(ids[place]);
-    shard_of(group.hash[i]).prefetch(group.hash[i]);
+  const size_t floats = touched_floats(access);
+  Group groups[kRing];
+  const auto fetch = [&](Group& group, size_t begin) {
+    group.count = std::min(kGroup, n - begin);
+    group.late_count = 0;
+    for (size_t i = 0; i < group.count; ++i) {
+      const uint32_t place = order.empty() ? static_cast<uint32_t>(begin + i) : order[begin + i];
+      group.place[i] = place;
+      group.hash[i] = hash_id(ids[place]);
+      shard_of(group.hash[i]).prefetch(group.hash[i]);
+    }
   };
   const auto settle = [&](Shard& shard, Group& group, size_t i, uint32_t row) {
-    const uint64_t id = ids[group.place[i]];
-    if (row == RowIndex::kNone && makes(shard, id)) [[unlikely]]
-      row = make(shard, id, group.hash[i]);
+    if (row == RowIndex::kNone) [[unlikely]] {
+      const uint64_t id = ids[group.place[i]];
+      if (makes(shard, id)) row = make(shard, id, group.hash[i]);
+    }
     if (notes && row != RowIndex::kNone) [[unlikely]]
       shard.note_change(row);
     group.record[i] = row == RowIndex::kNone ? nullptr : shard.row(row);
     if (group.record[i] != nullptr) prefetch(group.record[i], floats);
   };
-  const auto look_up = [&](Group& group, size_t i) {
-    Shard& shard = shard_of(group.hash[i]);
-    const uint32_t row = shard.find_at_home(ids[group.place[i]], group.hash[i]);
-    if (row == RowIndex::kElsewhere)
-      group.late[group.late_count++] = static_cast<uint32_t>(i);
-    else
-      settle(shard, group, i, row);
+  const auto look_up = [&](Group& group) {
+    for (size_t i = 0; i < group.count; ++i) {
+      Shard& shard = shard_of(group.hash[i]);
+      const uint32_t row = shard.find_at_home(group.hash[i]);
+      if (row == RowIndex::kElsewhere)
+        group.late[group.late_count++] = static_cast<uint32_t>(i);
+      else
+        settle(shard, group, i, row);
+    }
   };
-  const auto look_up_late = [&](Group& group) {
+  const auto look_again = [&](Group& group) {
     for (size_t l = 0; l < group.late_count; ++l) {
       const uint32_t i = group.late[l];
       Shard& shard = shard_of(group.hash[i]);
-      settle(shard, group, i, shard.find(ids[group.place[i]], group.hash[i]));
+      settle(shard, group, i, shard.find(group.hash[i]));
     }
   };
   const size_t count = (n + kGroup - 1) / kGroup;
-  for (size_t k = 0; k < count + 3; ++k) {
-    // Both in one loop: memory fetches while the processor compares.
-    Group& next = groups[k % 4];
-    Group& now = groups[(k + 3) % 4];
-    next.count = k < count ? std::min(kGroup, n - k * kGroup) : 0;
-    next.late_count = 0;
-    const size_t now_count = k > 0 ? now.count : 0;
-    for (size_t i = 0; i < std::max(next.count, now_count); ++i) {
-      if (i < next.count) fetch(next, k * kGroup, i);
-      if (i < now_count) look_up(now, i);
-    }
-    if (k > 1) look_up_late(groups[(k + 2) % 4]);
-    if (k > 2) use(groups[(k + 1) % 4]);
+  const auto is = [&](size_t k, size_t stage) { return k >= stage && k - stage < count; };
+  for (size_t k = 0; k < count + kUse; ++k) {
+    if (is(k, 0)) fetch(groups[k % kRing], k * kGroup);
+    if (is(k, kLookUp)) look_up(groups[(k - kLookUp) % kRing]);
+    if (is(k, kLookAgain)) look_again(groups[(k - kLookAgain) % kRing]);
+    if (is(k, kUse)) use(groups[(k - kUse) % kRing]);
   }
 }
 
@@ -241,10 +245,11 @@ void SparseTable::in_pieces(std::span<const uint64_t> ids, std::span<const uint3
     order = order.subspan(n);
     std::vector<uint32_t> missing;
     for (size_t i = 0; i < n; ++i) hashes[i] = hash_id(ids[piece[i]]);
-    for (size_t i = 0; i < std::min(n, kGroup); ++i) shard.prefetch(hashes[i]);
+    constexpr size_t kAhead = kGroup * kLookUp;
+    for (size_t i = 0; i < std::min(n, kAhead); ++i) shard.prefetch(hashes[i]);
     for (size_t i = 0; i < n; ++i) {
-      if (i + kGroup < n) shard.prefetch(hashes[i + kGroup]);
-      rows[i] = shard.find(ids[piece[i]], hashes[i]);
+      if (i + kAhead < n) shard.prefetch(hashes[i + kAhead]);
+      rows[i] = shard.find(hashes[i]);
       if (rows[i] == RowIndex::kNone)
         missing.push_back(static_cast<uint32_t>(i));
       else if (shard.has_disk() && access == Access::kRead)
@@ -257,7 +262,7 @@ void SparseTable::in_pieces(std::span<const uint64_t> ids, std::span<const uint3
     }
     for (const uint32_t i : missing) {
       const uint64_t id = ids[piece[i]];
-      rows[i] = shard.find(id, hashes[i]);  // it is back, or stands there twice
+      rows[i] = shard.find(hashes[i]);  // it is back, or stands there twice
       if (rows[i] != RowIndex::kNone || !makes(shard, id)) continue;
       if (shard.room(1) == 0) refuse();
       rows[i] = make(shard, id, hashes[i]);
@@ -265,28 +270,30 @@ void SparseTable::in_pieces(std::span<const uint64_t> ids, std::span<const uint3
     for (size_t i = 0; i < n; ++i)
       if (shard.notes_changes() && access == Access::kChange && rows[i] != RowIndex::kNone)
         shard.note_change(rows[i]);
-    use_rows(shard, piece, {rows.data(), n}, use);
+    use_rows(shard, piece, {rows.data(), n}, access, use);
   }
 }
 
 template <class Use>
 void SparseTable::use_rows(Shard& shard, std::span<const uint32_t> piece,
-                           std::span<const uint32_t> rows, const Use& use) {
-  const auto floats = static_cast<size_t>(record_floats_);
-  Group groups[2];
-  int k = 0;
-  for (size_t begin = 0; begin < rows.size(); begin += kGroup, k ^= 1) {
-    Group& group = groups[k];
-    group.count = std::min(rows.size(), begin + kGroup) - begin;
-    for (size_t i = 0; i < group.count; ++i) {
-      const uint32_t row = rows[begin + i];
-      group.place[i] = piece[begin + i];
-      group.record[i] = row == RowIndex::kNone ? nullptr : shard.row(row);
-      if (group.record[i] != nullptr) prefetch(group.record[i], floats);
+                           std::span<const uint32_t> rows, Access access, const Use& use) {
+  const size_t floats = touched_floats(access), count = (rows.size() + kGroup - 1) / kGroup;
+  constexpr size_t kBehind = kUse - kLookUp;
+  Group groups[kRing];
+  for (size_t k = 0; k < count + kBehind; ++k) {
+    if (k < count) {
+      Group& group = groups[k % kRing];
+      const size_t begin = k * kGroup;
+      group.count = std::min(kGroup, rows.size() - begin);
+      for (size_t i = 0; i < group.count; ++i) {
+        const uint32_t row = rows[begin + i];
+        group.place[i] = piece[begin + i];
+        group.record[i] = row == RowIndex::kNone ? nullptr : shard.row(row);
+        if (group.record[i] != nullptr) prefetch(group.record[i], floats);
+      }
     }
-    if (begin > 0) use(groups[k ^ 1]);
+    if (k >= kBehind) use(groups[(k - kBehind) % kRing]);
   }
-  if (!rows.empty()) use(groups[k ^ 1]);
 }
 
 // body(order) for sets of ids whose shards are taken; together they are all of them. With a budget
@@ -382,7 +389,7 @@ void SparseTable::check_room(std::span<const uint64_t> ids) {
     size_t rows = 0, counted = 0;
     for (const uint32_t i : order) {
       const uint64_t id = ids[i];
-      if (shard.find(id, hash_id(id)) != RowIndex::kNone || !admits(id)) continue;
+      if (shard.find(hash_id(id)) != RowIndex::kNone || !admits(id)) continue;
       if (spec_.min_count <= 1 || shard.seen(id) + 1 >= spec_.min_count)
         ++rows;
       else

@@ -90,6 +90,10 @@ class SparseTable {
 
   Shard& shard_of(uint64_t hash) const { return *shards_[hash >> shard_shift_]; }
   bool limited() const { return memory_.budget != nullptr; }
+  // Of a record: what is pulled is its value.
+  size_t touched_floats(Access access) const {
+    return static_cast<size_t>(access == Access::kRead ? dim_ : record_floats_);
+  }
   bool admits(uint64_t id) const;
   bool counts(Shard& shard, uint64_t id);
   uint32_t make(Shard& shard, uint64_t id, uint64_t hash);
@@ -108,7 +112,7 @@ class SparseTable {
                  const Makes& makes, const Use& use);
   template <class Use>
   void use_rows(Shard& shard, std::span<const uint32_t> piece, std::span<const uint32_t> rows,
-                const Use& use);
+                Access access, const Use& use);
   template <class Body>
   void by_shards(std::span<const uint64_t> ids, const Body& body);
   void push_rows(std::span<const uint64_t> ids, std::span<const uint32_t> order,
