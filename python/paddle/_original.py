@@ -80,7 +80,7 @@ ORIGINAL = {
     "paddle.distributed.fleet": """
         BoxPSDataset CommunicateTopology FileInstantDataset Fleet HybridCommunicateGroup all_reduce auto
         distributed_scaler elastic get_fl_client get_hybrid_communicate_group init_coordinator is_coordinator
-        load_inference_model load_one_table local_device_ids make_fl_strategy meta_optimizers
+        load_inference_model load_one_table local_device_ids make_fl_strategy
         print_table_stat rank rank_in_node recompute save_cache_table save_dense_params save_one_table set_date
         set_log_level world_device_ids world_size""".split(),
     "paddle.vision": """

@@ -9,6 +9,7 @@ class _Wrapping(DistributedOptimizer):
 
     _alone = True
     _switch = None
+    _optimizer = inner_optimizer = property(lambda self: self.inner_opt)  # as scripts of 1.x ask for it
 
     def __init__(self, optimizer, settings):
         self._settings = settings

@@ -428,3 +428,13 @@ def test_settings_of_what_is_off_are_not_used():
     assert len(texts) == 2 and "amp_configs: init_loss_scaling, use_pure_fp16 set, but amp is off" in texts[0]
     assert "lamb_configs: lamb_weight_decay set" in texts[1] and strategy.lamb_configs["lamb_weight_decay"] == 0.02
     assert fleet._final_strategy().gradient_merge_configs["k_steps"] == 2
+
+
+def test_a_strategy_of_1_x_takes_any_attribute():
+    from paddle.fluid.incubate.fleet.collective import DistributedStrategy
+    strategy = DistributedStrategy()
+    strategy.fuse_memory_size, strategy.use_local_sgd = 64, True
+    assert strategy.fuse_grad_size_in_MB == 64 and strategy.localsgd
+    with pytest.warns(UserWarning, match="local_sgd_is_warm_steps is not used"):
+        strategy.local_sgd_is_warm_steps = 30
+    assert strategy.local_sgd_is_warm_steps == 30

@@ -119,8 +119,3 @@ def test_ops_are_not_put_into_another_block():
     program.current_block_idx = program.current_block().idx
     with pytest.raises(NotImplementedError, match="compute before the loop"):
         program.current_block_idx = program.current_block().parent_idx
-
-
-def test_a_fetch_handler_takes_a_dict():
-    with pytest.raises(NotImplementedError, match="give {name: variable}"):
-        fluid.executor.FetchHandler(["loss"], 5, True)
