@@ -50,6 +50,12 @@ class DatasetBase:
 
     _init_distributed_settings = update_settings
 
+    def desc(self):
+        """The settings, as text."""
+        slots = "".join(f"slot: {v.name} {v.dtype} {[int(d) for d in v.shape]}\n" for v in self.use_var)
+        return (f"name: {type(self).__name__}\nbatch_size: {self.batch_size}\nthread_num: {self.thread_num}\n"
+                f"pipe_command: {self.pipe_command}\n{slots}")
+
     def set_batch_size(self, batch_size):
         if int(batch_size) < 1:
             raise ValueError(f"batch_size must be above 0, got {batch_size}")
