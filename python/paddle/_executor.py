@@ -283,6 +283,14 @@ def _feed_of(program, feed):
     return feed
 
 
+def _next_of_loaders(program):
+    """What the program's loaders give next: those that were started. Each has inputs of its own."""
+    feed = {}
+    for loader in [each for each in program.loaders if each.is_started] or program.loaders[:1]:
+        feed.update(_next_of_loader(program, loader))
+    return feed
+
+
 def _next_of_loader(program, loader):
     """The next batch. Of a pipeline a loader may give the micro-batches, as in the original: all of a batch."""
     feed = loader.next_feed()
@@ -416,7 +424,7 @@ class Executor:
         scope = _scope if scope is None else scope
         fetch = _resolved(program, _fetch_names(fetch_list))
         if program.loaders and not feed:
-            feed = _next_of_loader(program, program.loaders[0])
+            feed = _next_of_loaders(program)
         feed = _feed_of(program, feed)
         if program.lengths_of:
             feed = _with_lengths(program, feed)
