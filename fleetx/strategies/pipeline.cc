@@ -66,12 +66,19 @@ class OwnUpdates {
  public:
   OwnUpdates(Programs& programs, int stage)
       : programs_(programs), rw_(programs.main), stage_(stage) {
+    // A gradient that is clipped by itself has another name behind it.
+    std::map<std::string, std::string> clipped;
+    for (const ir::Op& op : programs.main.ops())
+      if (op.type() == "clip" || op.type() == "clip_by_norm" || op.type() == "clip_rows")
+        clipped.emplace(op.out("out").front(), op.in("x").front());
     for (const ir::Training::Parameter& p : programs.main.training().parameters) {
-      const auto elsewhere = programs.main.var(p.gradient).attrs.find(kStageOfGradient);
-      if (elsewhere == programs.main.var(p.gradient).attrs.end()) continue;
+      const auto before = clipped.find(p.gradient);
+      const std::string& gradient = before == clipped.end() ? p.gradient : before->second;
+      const ir::Attrs& attrs = programs.main.var(gradient).attrs;
+      const auto elsewhere = attrs.find(kStageOfGradient);
+      if (elsewhere == attrs.end()) continue;
       elsewhere_.emplace(p.name, static_cast<int>(elsewhere->second.as<int64_t>()));
-      gone_.insert(p.name);
-      gone_.insert(p.gradient);
+      gone_.insert({p.name, p.gradient, gradient});
     }
   }
 

@@ -59,8 +59,8 @@ print("step test loss %.9g" % float(value), flush=True)
 '''
 
 
-def train(tmp_path, workers, settings={}, guarded=True, folder="none", first=0, last=5):
-    (tmp_path / "train.py").write_text(TRAIN)
+def train(tmp_path, workers, settings={}, guarded=True, folder="none", first=0, last=5, text=TRAIN):
+    (tmp_path / "train.py").write_text(text)
     arguments = ["train.py", repr(settings), "guarded" if guarded else "plain", str(folder), str(first), str(last)]
     start = ["fleetrun", "--gpus=" + ",".join(map(str, range(workers)))] if workers > 1 else [sys.executable]
     result = documents.run(start + arguments, tmp_path)
@@ -72,6 +72,14 @@ def test_stages_by_device_guards(tmp_path):
     alone, _ = train(tmp_path, 1)
     staged, output = train(tmp_path, 2)
     assert "4 micro-batches, 1F1B; stage 0: " in output
+    np.testing.assert_allclose(staged, alone, rtol=1e-5)
+
+
+@pytest.mark.parametrize("clip", ["ClipGradByNorm(0.05)", "ClipGradByValue(0.01)"])
+def test_gradients_that_are_clipped_by_themselves(tmp_path, clip):
+    text = TRAIN.replace("ClipGradByGlobalNorm(1.0)", clip)
+    alone, _ = train(tmp_path, 1, text=text)
+    staged, _ = train(tmp_path, 2, text=text)
     np.testing.assert_allclose(staged, alone, rtol=1e-5)
 
 
