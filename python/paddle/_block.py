@@ -88,6 +88,9 @@ class Block:
                    stop_gradient=True, initializer=None):
         """persistable: a variable that lives from step to step and starts with what `initializer` says, or zeros. Otherwise
         one that an op of append_op will write."""
+        if type == "raw":
+            raise native.UnsupportedError("Block.create_var: type=RAW, as of an NCCL id, is not here: workers find each other by "
+                                          "fleet.init, or by a DistributeTranspiler whose config.mode is 'nccl2'")
         if type not in (None, "lod_tensor") or lod_level:
             raise native.UnsupportedError(f"Block.create_var: type={type!r}, lod_level={lod_level}: a plain tensor is made")
         if name is not None and self.program.ir.has(name):

@@ -14,6 +14,7 @@ NEAREST = {
     "paddle.fluid.dygraph.nn": "paddle.nn, in a static program", "paddle.fluid.dygraph.layers": "paddle.nn.Layer",
     "paddle.fluid.layers.detection": "nothing: detection is not here", 
     "paddle.fluid.layers.rnn": "fluid.layers.rnn, GRUCell, LSTMCell, RNNCell, dynamic_decode as attributes of fluid.layers",
+    "paddle.fluid.transpiler.collective": "fluid.DistributeTranspiler; classes that workers divide: paddle.distributed.split",
     "paddle.fluid.communicator": "fleet.init_worker",
     "paddle.fluid.incubate.fleet.base.fleet_base": "paddle.fluid.incubate.fleet.collective or .parameter_server.distribute_transpiler",
     "paddle.fluid.incubate.fleet.parameter_server.ir": "fleet.distributed_optimizer",

@@ -1,6 +1,7 @@
 """Variables as users see them: a Variable is a name in the C++ program behind its Program."""
 from paddle import _dtype, _graph
 from paddle._native import native
+from paddle._refuse import refuse
 from paddle.utils import unique_name
 
 GRAD_SUFFIX = "@GRAD"
@@ -196,7 +197,10 @@ class Variable:
 class Parameter(Variable):
     """A variable that training changes."""
 
-    def __init__(self, program, name, attr=None):
+    def __init__(self, program=None, name=None, attr=None, **of_the_original):
+        if of_the_original:
+            raise refuse("fluid.framework.Parameter(block=...)", "Block.create_parameter; for float32 copies of parameters in 16 "
+                         "bits, fluid.contrib.mixed_precision.decorate")
         super().__init__(program, name)
         self.attr = attr
 

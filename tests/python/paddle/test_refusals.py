@@ -125,3 +125,17 @@ def test_ops_are_not_put_into_another_block():
 def test_a_pipeline_of_1_6_is_refused(arguments):
     with pytest.raises(NotImplementedError, match="cut_list of 1.6.*device_guard"):
         fluid.optimizer.PipelineOptimizer(fluid.optimizer.SGD(0.1), **arguments)
+
+
+def test_what_scripts_did_for_gpus_is_refused_with_what_to_use():
+    startup = fluid.default_startup_program().global_block()
+    with pytest.raises(NotImplementedError, match="workers find each other by fleet.init"):
+        startup.create_var(name="NCCLID", persistable=True, type=fluid.core.VarDesc.VarType.RAW)
+    with pytest.raises(NotImplementedError, match="mixed_precision.decorate"):
+        fluid.framework.Parameter(block=startup, shape=[3], dtype="float32", name="w.master")
+    with pytest.raises(NotImplementedError, match="fluid.profiler"):
+        fluid.core.nvprof_start()
+    with pytest.raises(ImportError, match="paddle.distributed.split"):
+        exec("from paddle.fluid.transpiler.collective import DistributedClassificationOptimizer")
+    with pytest.raises(NotImplementedError, match="detection is not here"):
+        fluid.layers.ssd_loss

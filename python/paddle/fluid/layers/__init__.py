@@ -54,7 +54,12 @@ def cumsum(x, axis=None, exclusive=None, reverse=None):
 
 _BEAMS = "dynamic_decode of a BeamSearchDecoder, or the loop over steps and beams in Python; programs have no loops inside"
 _REFUSED = {"lod_append": "lod_reset"}
-_READER, _CTC = "py_reader", "nothing: CTC is not here"
+_READER, _CTC, _DETECTION = "py_reader", "nothing: CTC is not here", "nothing: detection is not here"
+_REFUSED.update({name: _DETECTION for name in """anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign
+    collect_fpn_proposals density_prior_box detection_output distribute_fpn_proposals generate_mask_labels generate_proposal_labels
+    generate_proposals iou_similarity locality_aware_nms matrix_nms multi_box_head multiclass_nms polygon_box_transform prior_box
+    prroi_pool psroi_pool retinanet_detection_output retinanet_target_assign roi_align roi_perspective_transform roi_pool
+    rpn_target_assign ssd_loss target_assign yolo_box yolov3_loss""".split()})
 _REFUSED.update({name: _READER for name in ("open_files", "open_recordio_file", "random_data_generator", "Preprocessor", "batch",
                                             "shuffle", "multi_pass", "parallel")})
 _REFUSED.update({"Assert": "fetch the condition, and look at it in Python", "random_crop": "a crop in the reader",
@@ -65,8 +70,7 @@ _REFUSED.update({"Assert": "fetch the condition, and look at it in Python", "ran
 _REFUSED.update({name: _BEAMS for name in ("BasicDecoder", "gather_tree")})
 _REFUSED.update({"center_loss": "nothing",
                  "spectral_norm": "nothing", "continuous_value_model": "nothing",
-                 "shuffle_batch": "paddle.reader.shuffle", "prior_box": "nothing",
-                 "multiclass_nms": "nothing", "roi_align": "nothing", "yolov3_loss": "nothing"})
+                 "shuffle_batch": "paddle.reader.shuffle"})
 __getattr__ = _refuse.getter(__name__, _REFUSED, lazy={
     name: f"paddle.fluid.layers.{name}" for name in ("collective", "device", "loss", "metric_op", "ops", "sequence_lod", "utils")})
 
