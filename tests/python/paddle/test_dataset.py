@@ -371,3 +371,17 @@ def test_workers_shuffle_together(tmp_path):
     """))
     result = documents.run("fleetrun --nproc_per_node=2 a.py", tmp_path)
     assert "each once: True mixed: True 200" in result.output, result.output
+
+
+def test_settings_of_1_x_by_methods():
+    dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
+    for name, value in (("queue_num", 4), ("fleet_send_batch_size", 1024), ("download_cmd", "cat"), ("parse_ins_id", False)):
+        getattr(dataset, f"set_{name}")(value)
+    dataset.set_fea_eval(1000)
+    dataset.set_hdfs_config("", "")
+    for call, words in ((lambda: dataset.set_hdfs_config("hdfs://here", "user,word"), "HDFS"),
+                        (lambda: dataset.set_parse_ins_id(True), "slots of use_var"),
+                        (lambda: dataset.set_merge_by_lineid(2), "slots of use_var"),
+                        (lambda: dataset.slots_shuffle(["a"]), "local_shuffle")):
+        with pytest.raises(NotImplementedError, match=words):
+            call()

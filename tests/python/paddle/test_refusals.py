@@ -139,3 +139,5 @@ def test_what_scripts_did_for_gpus_is_refused_with_what_to_use():
         exec("from paddle.fluid.transpiler.collective import DistributedClassificationOptimizer")
     with pytest.raises(NotImplementedError, match="detection is not here"):
         fluid.layers.ssd_loss
+    with pytest.raises(ImportError, match="fleet.save_persistables"):
+        exec("from paddle.fluid.incubate.fleet.collective import TrainStatus")

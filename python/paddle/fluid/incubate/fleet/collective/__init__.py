@@ -1,6 +1,7 @@
 """Collective training with the names of 1.x."""
 import warnings
 
+from paddle import _refuse
 from paddle.distributed import fleet as _new
 from paddle.distributed.fleet import strategy as _strategy
 from paddle.distributed.fleet.api import made_last as _made_last
@@ -65,3 +66,8 @@ class _Collective:
 
 
 fleet = _Collective()
+
+_CHECKPOINTS = "fleet.save_persistables, fluid.io.load_persistables, and the epoch in a file of the script"
+__getattr__ = _refuse.getter(__name__, {"TrainStatus": _CHECKPOINTS, "Checkpoint": _CHECKPOINTS,
+                                        "DistFCConfig": "paddle.distributed.split", "LambConfig": "strategy.lamb",
+                                        "CollectiveOpBasedOptimizer": "CollectiveOptimizer"})
