@@ -66,12 +66,19 @@ class OwnUpdates {
  public:
   OwnUpdates(Programs& programs, int stage)
       : programs_(programs), rw_(programs.main), stage_(stage) {
+    // A gradient that is clipped by itself has another name behind it.
+    std::map<std::string, std::string> clipped;
+    for (const ir::Op& op : programs.main.ops())
+      if (op.type() == "clip" || op.type() == "clip_by_norm" || op.type() == "clip_rows")
+        clipped.emplace(op.out("out").front(), op.in("x").front());
     for (const ir::Training::Parameter& p : programs.main.training().parameters) {
-      const auto elsewhere = other_stage_of(programs.main, p);
+      ir::Training::Parameter unclipped = p;
+      if (const auto it = clipped.find(p.gradient); it != clipped.end())
+        unclipped.gradient = it->second;
+      const auto elsewhere = other_stage_of(programs.main, unclipped);
       if (!elsewhere) continue;
       elsewhere_.emplace(p.name, *elsewhere);
-      gone_.insert(p.name);
-      gone_.insert(p.gradient);
+      gone_.insert({p.name, p.gradient, unclipped.gradient});
     }
   }
 

@@ -370,9 +370,6 @@ void refuse_settings(const Settings& s) {
   check_arg(s.get("sharding_configs.gradient_merge_acc_step").as<int64_t>() == 1,
             "sharding_configs.gradient_merge_acc_step is not 1; use strategy.gradient_merge, which "
             "works with sharding");
-  check_arg(!s.on("sharding_configs.optimize_offload"),
-            "sharding_configs.optimize_offload moves state from an accelerator to its host, but "
-            "here all memory is that of the host; leave it off");
   check_arg(
       s.get("sharding_configs.sharding_segment_strategy").as<std::string>() ==
           "segment_broadcast_MB",

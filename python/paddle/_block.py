@@ -85,9 +85,12 @@ class Block:
     iter_parameters = all_parameters
 
     def create_var(self, name=None, shape=None, dtype="float32", type=None, lod_level=0, persistable=False,
-                   stop_gradient=True):
-        """persistable: a variable that lives from step to step and starts with zeros. Otherwise one that an op of
-        append_op will write."""
+                   stop_gradient=True, initializer=None):
+        """persistable: a variable that lives from step to step and starts with what `initializer` says, or zeros. Otherwise
+        one that an op of append_op will write."""
+        if type == "raw":
+            raise native.UnsupportedError("Block.create_var: type=RAW, as of an NCCL id, is not here: workers find each other by "
+                                          "fleet.init, or by a DistributeTranspiler whose config.mode is 'nccl2'")
         if type not in (None, "lod_tensor") or lod_level:
             raise native.UnsupportedError(f"Block.create_var: type={type!r}, lod_level={lod_level}: a plain tensor is made")
         if name is not None and self.program.ir.has(name):
@@ -102,6 +105,9 @@ class Block:
         self.program.builder().state(name, dtype or "float32", [int(d) for d in shape], 0.0)
         variable = self.program._variable(name)
         variable.stop_gradient = stop_gradient
+        if initializer is not None:
+            is_startup = self.program is _graph.default_main_program().started_by()
+            initializer.fill(self.program if is_startup else self.program.started_by(), variable)
         return variable
 
     def create_parameter(self, name=None, shape=None, dtype="float32", initializer=None, trainable=True, regularizer=None,

@@ -156,6 +156,7 @@ class BuildStrategy(_Settings):
     trainer_id = 0
     trainers_endpoints = ()
     async_mode = False
+    is_distribution = False
     hierarchical_allreduce_inter_nranks = 1
     use_hierarchical_allreduce = False
     nccl_comm_num = 1
@@ -282,6 +283,23 @@ def _feed_of(program, feed):
     return feed
 
 
+def _next_of_loaders(program):
+    """What the program's loaders give next: those that were started. Each has inputs of its own."""
+    feed = {}
+    for loader in [each for each in program.loaders if each.is_started] or program.loaders[:1]:
+        feed.update(_next_of_loader(program, loader))
+    return feed
+
+
+def _next_of_loader(program, loader):
+    """The next batch. Of a pipeline a loader may give the micro-batches, as in the original: all of a batch."""
+    feed = loader.next_feed()
+    rows, parts = program.micro_batches or (0, 1)
+    if parts == 1 or any(len(v) != rows for v in feed.values()):
+        return feed
+    return _loose.joined(program, [feed] + [loader.next_feed() for _ in range(parts - 1)])
+
+
 def _with_lengths(program, feed):
     """Adds the lengths of sequences: those of a LoDTensor; rows of an array are sequences of one. Of sequences of
     sequences, the lengths of the outer ones too."""
@@ -406,7 +424,7 @@ class Executor:
         scope = _scope if scope is None else scope
         fetch = _resolved(program, _fetch_names(fetch_list))
         if program.loaders and not feed:
-            feed = program.loaders[0].next_feed()
+            feed = _next_of_loaders(program)
         feed = _feed_of(program, feed)
         if program.lengths_of:
             feed = _with_lengths(program, feed)
@@ -544,19 +562,17 @@ class Executor:
 
 class FetchHandler:
     """Define handler(res_dict): train_from_dataset calls it every period_secs with the values of var_dict, variables
-    that live from step to step."""
+    that live from step to step. For a list of names, as in 1.6, handler is given the list of their values."""
 
     def __init__(self, var_dict=None, period_secs=60, return_np=True):
         if not var_dict:
             raise ValueError("FetchHandler: var_dict must name at least one variable")
-        if not isinstance(var_dict, dict):
-            raise native.UnsupportedError("FetchHandler: a list of names, as in 1.7, is not here; give {name: variable}, and "
-                                          "handler(res_dict) is given {name: value}")
-        self.var_dict, self.period_secs = var_dict, period_secs
+        self._takes_list = not isinstance(var_dict, dict)
+        self.var_dict, self.period_secs = dict(enumerate(var_dict)) if self._takes_list else var_dict, period_secs
         self._next = time.monotonic() + period_secs
 
     def handler(self, res_dict):
-        for name, value in res_dict.items():
+        for name, value in enumerate(res_dict) if self._takes_list else res_dict.items():
             print(f"{name}: {value}", flush=True)
 
     def _offer(self, scope):
@@ -564,4 +580,5 @@ class FetchHandler:
             return
         self._next = time.monotonic() + self.period_secs
         found = {key: scope.find_var(v if isinstance(v, str) else v.name) for key, v in self.var_dict.items()}
-        self.handler({key: None if v is None else v.get_tensor().numpy() for key, v in found.items()})
+        values = {key: None if v is None else v.get_tensor().numpy() for key, v in found.items()}
+        self.handler(list(values.values()) if self._takes_list else values)

@@ -41,6 +41,7 @@ class BuildStrategy(_Settings):
     trainer_id: int
     trainers_endpoints: Any
     async_mode: bool
+    is_distribution: bool
     hierarchical_allreduce_inter_nranks: int
     use_hierarchical_allreduce: bool
     nccl_comm_num: int

@@ -1,6 +1,7 @@
 """Programs as users see them. All that they hold lives in the C++ program behind them. Layers and functions add ops
 through emit()."""
 import contextlib
+import weakref
 from collections import abc
 
 from paddle import _dtype, _loose
@@ -32,6 +33,7 @@ class Program:
         self._variables = {}
         self._builders = {}
         self._startup = None
+        self.cloned_from = weakref.WeakSet()  # programs that this one, or one that it was cloned from, was cloned from
         self._block = Block(self)
         self.lr_schedules = []  # (LRScheduler, name of the learning rate)
         self.lengths_of = {}  # input with sequences -> input with their lengths
@@ -39,6 +41,7 @@ class Program:
         self.family = None  # paddle._loops.Family, of a program with loops over unknown numbers of steps
         self.between = None  # paddle._between.Steps, of a program with steps that are no ops
         self.loaders = []  # DataLoaders that feed this program by themselves
+        self.micro_batches = None  # of a pipeline: (rows of one, how many make a batch)
         self.gradient_names = {}  # w@GRAD -> the variable with the gradient that the update of w reads
         self.trained_by = None  # what minimize() was told, and the programs before: for fluid.DistributeTranspiler
         self.gradient_clip = None  # of fluid.clip.set_gradient_clip
@@ -54,10 +57,12 @@ class Program:
             self.lengths_of = {n[:-len(LENGTHS_SUFFIX)]: n for n in ir.vars() if n.endswith(LENGTHS_SUFFIX)}
 
     # ---- building ----
+    def started_by(self):
+        """The program that gives first values to what lives in this one from step to step."""
+        return self._startup if self._startup is not None else default_startup_program()
+
     def builder(self):
-        startup = self._startup
-        if startup is None:
-            startup = default_startup_program()
+        startup = self.started_by()
         key = id(startup)
         if key not in self._builders:
             self._builders[key] = (native.Builder(self.ir, startup.ir), startup)
@@ -84,7 +89,7 @@ class Program:
         _loose.loosen(self)
         if self.trained_by is not None:
             return None  # two losses: neither is the program's
-        startup = startup_program or self._startup or default_startup_program()
+        startup = startup_program or self.started_by()
         return {"main": self.ir.clone(), "startup": startup.ir.clone(), "startup_program": startup, "optimizer": optimizer,
                 "loss": loss, "parameters": parameters, "no_grad_set": no_grad_set, "names": unique_name.snapshot()}
 
@@ -183,7 +188,8 @@ class Program:
     def clone(self, for_test=False):
         other = self.made_of(self.ir.clone_for_test() if for_test else self.ir.clone())
         if not for_test:
-            other.lr_schedules = list(self.lr_schedules)
+            other.lr_schedules, other.micro_batches = list(self.lr_schedules), self.micro_batches
+        other.cloned_from = weakref.WeakSet([self, *self.cloned_from])
         other.gradient_names = dict(self.gradient_names)
         if self.family is not None:
             from paddle._loops import Family

@@ -22,12 +22,14 @@ STEPS_SUFFIX: Any
 
 class Program:
     ir: Any
+    cloned_from: Any
     lr_schedules: Any
     lengths_of: Any
     has_sequences: Any
     family: Any
     between: Any
     loaders: Any
+    micro_batches: Any
     gradient_names: Any
     trained_by: Any
     gradient_clip: Any
@@ -37,6 +39,7 @@ class Program:
     fetch_names: Any
     serve: Any
     def __init__(self, ir: Any = None) -> None: ...
+    def started_by(self) -> Any: ...
     def builder(self) -> Any: ...
     def note_gradients(self, pairs: Any) -> Any: ...
     def before_training(self, optimizer: Any, loss: Variable, parameters: Sequence[Parameter | str] | None, no_grad_set: Any, startup_program: Program | None) -> Any: ...

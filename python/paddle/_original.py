@@ -78,9 +78,9 @@ ORIGINAL = {
         send_object_list set_mesh shard_dataloader shard_layer shard_op shard_optimizer shard_scaler shard_tensor
         shard_weight sharding shutdown_process_group spawn stream to_distributed to_static unshard_dtensor""".split(),
     "paddle.distributed.fleet": """
-        BoxPSDataset CommunicateTopology FileInstantDataset Fleet HybridCommunicateGroup all_reduce auto
-        distributed_scaler elastic get_fl_client get_hybrid_communicate_group init_coordinator is_coordinator
-        load_inference_model load_one_table local_device_ids make_fl_strategy meta_optimizers
+        BoxPSDataset CommunicateTopology FileInstantDataset Fleet all_reduce auto
+        distributed_scaler elastic get_fl_client init_coordinator is_coordinator
+        load_inference_model load_one_table local_device_ids make_fl_strategy
         print_table_stat rank rank_in_node recompute save_cache_table save_dense_params save_one_table set_date
         set_log_level world_device_ids world_size""".split(),
     "paddle.vision": """
@@ -96,14 +96,14 @@ ORIGINAL = {
         shufflenet_v2_x1_0 shufflenet_v2_x1_5 shufflenet_v2_x2_0 squeezenet1_0 squeezenet1_1 to_grayscale to_tensor
         transforms vflip vgg11 vgg13 vgg16 vgg19 wide_resnet101_2 wide_resnet50_2""".split(),
     "paddle.fluid.layers": """
-        Assert BasicDecoder Categorical DecodeHelper Decoder GreedyEmbeddingHelper
-        MultivariateNormalDiag Normal SampleEmbeddingHelper TrainingHelper Uniform         affine_grid anchor_generator bipartite_match box_clip box_coder
+        Assert BasicDecoder DecodeHelper Decoder GreedyEmbeddingHelper
+        SampleEmbeddingHelper TrainingHelper affine_grid anchor_generator bipartite_match box_clip box_coder
         box_decoder_and_assign collect_fpn_proposals conv3d_transpose ctc_greedy_decoder
         deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
         edit_distance filter_by_instag gather_tree 
-        generate_mask_labels generate_proposal_labels generate_proposals get_tensor_from_selected_rows
+        generate_mask_labels generate_proposal_labels generate_proposals
         grid_sampler hash im2sequence inplace_abn iou_similarity load locality_aware_nms
-        lod_rank_table matrix_nms max_sequence_len merge_selected_rows multi_box_head polygon_box_transform
+        lod_rank_table matrix_nms max_sequence_len multi_box_head polygon_box_transform
         prroi_pool psroi_pool random_crop reorder_lod_tensor_by_rank resize_linear resize_trilinear
         retinanet_detection_output retinanet_target_assign roi_perspective_transform roi_pool row_conv
         rpn_target_assign sigmoid_focal_loss similarity_focus ssd_loss target_assign

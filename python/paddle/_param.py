@@ -9,10 +9,11 @@ from paddle.utils import unique_name
 
 class ParamAttr:
     """What is special about one parameter. is_distributed: it belongs on the parameter servers, where the job has
-    some; without servers every worker keeps it."""
+    some; without servers every worker keeps it. gradient_clip (1.x): how its gradient is clipped by an optimizer without a
+    grad_clip; all parameters that have one have the same."""
 
     def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
-                 do_model_average=True, need_clip=True, is_distributed=False):
+                 do_model_average=True, need_clip=True, is_distributed=False, gradient_clip=None):
         self.name = name
         self.initializer = initializer
         self.learning_rate = learning_rate
@@ -21,6 +22,9 @@ class ParamAttr:
         self.do_model_average = do_model_average
         self.need_clip = need_clip
         self.is_distributed = is_distributed
+        if gradient_clip is not None and not hasattr(gradient_clip, "options"):
+            raise TypeError(f"ParamAttr: gradient_clip must be a GradientClipBy..., not {type(gradient_clip).__name__}")
+        self.gradient_clip = gradient_clip
 
     @staticmethod
     def _to_attr(value):

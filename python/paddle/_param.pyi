@@ -25,7 +25,8 @@ class ParamAttr:
     do_model_average: Any
     need_clip: Any
     is_distributed: Any
-    def __init__(self, name: str | None = None, initializer: Any = None, learning_rate: float | LearningRate = 1.0, regularizer: Any = None, trainable: bool = True, do_model_average: Any = True, need_clip: bool = True, is_distributed: Any = False) -> None: ...
+    gradient_clip: Any
+    def __init__(self, name: str | None = None, initializer: Any = None, learning_rate: float | LearningRate = 1.0, regularizer: Any = None, trainable: bool = True, do_model_average: Any = True, need_clip: bool = True, is_distributed: Any = False, gradient_clip: Any = None) -> None: ...
 
 
 class WeightNormParamAttr(ParamAttr):

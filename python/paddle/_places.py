@@ -54,6 +54,10 @@ def cuda_places(device_ids=None):
     return [CUDAPlace(i) for i in _graph.as_list(device_ids)]
 
 
+def cuda_pinned_places(device_count=None):
+    return [CUDAPinnedPlace()] * (device_count or 1)
+
+
 def is_compiled_with_cuda():
     """Does CUDAPlace(i) work? It does: without an accelerator it is a share of the cores, and scripts that ask go on.
     With FLEETX_CUDA=0 the answer is False."""

@@ -1,6 +1,7 @@
 """Variables as users see them: a Variable is a name in the C++ program behind its Program."""
-from paddle import _dtype
+from paddle import _dtype, _graph
 from paddle._native import native
+from paddle._refuse import refuse
 from paddle.utils import unique_name
 
 GRAD_SUFFIX = "@GRAD"
@@ -11,7 +12,7 @@ class Variable:
     """A value in a program. Operators and methods are added by paddle.tensor."""
 
     def __init__(self, program, name):
-        self._program = program
+        self._home = program
         self.name = name
         self._persistable = None
         self.lod_level = 0
@@ -21,6 +22,14 @@ class Variable:
         self.error_clip = None
         self.constant = None  # its value, of a constant of the program: an array
         self._asks_identity = None  # of the result of a == b and a != b: are they the same variable?
+
+    @property
+    def _program(self):
+        """The program that it is a variable of. Where the default one is a clone of that, or is the one that it starts, it
+        is the default one's of its name: the original's layers find their inputs by name."""
+        home, main = self._home, _graph.default_main_program()
+        is_near = main is not home and (home in main.cloned_from or home is main.started_by())
+        return main if is_near and main.ir.has(self.name) else home
 
     @property
     def _info(self):
@@ -109,9 +118,8 @@ class Variable:
         (scope or global_scope()).var(self.name).get_tensor().set(value)
 
     def _begin_as(self, value):
-        from paddle import _graph
         made = [op for op in value.program.ir.ops() if value.name in op["outputs"].get("out", ())]
-        startup = self._program._startup or _graph.default_startup_program()
+        startup = self._program.started_by()
         if not made or made[0]["type"] not in _FIRST_VALUES or not startup.ir.has(self.name) or value.shape != self.shape:
             raise TypeError(f"'{self.name}'.set_value: '{value.name}' is a variable of a static program and has no value yet: give an "
                             "array; or a parameter's first values, of its shape: paddle.full, normal, uniform")
@@ -189,7 +197,10 @@ class Variable:
 class Parameter(Variable):
     """A variable that training changes."""
 
-    def __init__(self, program, name, attr=None):
+    def __init__(self, program=None, name=None, attr=None, **of_the_original):
+        if of_the_original:
+            raise refuse("fluid.framework.Parameter(block=...)", "Block.create_parameter; for float32 copies of parameters in 16 "
+                         "bits, fluid.contrib.mixed_precision.decorate")
         super().__init__(program, name)
         self.attr = attr
 
@@ -221,6 +232,10 @@ class Parameter(Variable):
     @property
     def regularizer(self):
         return getattr(self.attr, "regularizer", None)
+
+    @property
+    def gradient_clip_attr(self):
+        return getattr(self.attr, "gradient_clip", None)
 
     @property
     def do_model_average(self):

@@ -12,6 +12,7 @@ from paddle._graph import Parameter as Parameter
 from paddle._graph import Program as Program
 from paddle._graph import Variable as Variable
 from paddle._param import ParamAttr as ParamAttr
+from paddle._refuse import refuse as refuse
 from paddle.nn.initializer import Initializer as Initializer
 from paddle.utils import unique_name as unique_name
 
@@ -22,13 +23,15 @@ GRAD_SUFFIX: Any
 
 class Parameter(Variable):
     attr: Any
-    def __init__(self, program: Program | None, name: str | None, attr: ParamAttr | Initializer | str | bool | None = None) -> None: ...
+    def __init__(self, program: Program | None = None, name: str | None = None, attr: ParamAttr | Initializer | str | bool | None = None, **of_the_original: Any) -> None: ...
     is_distributed: Any
     trainable: bool
     @property
     def optimize_attr(self) -> Any: ...
     @property
     def regularizer(self) -> Any: ...
+    @property
+    def gradient_clip_attr(self) -> Any: ...
     @property
     def do_model_average(self) -> Any: ...
     @property

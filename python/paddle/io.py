@@ -155,6 +155,8 @@ class GeneratorLoader:
             self._running.close()
         self._running = None
 
+    is_started = property(lambda self: self._running is not None)
+
     @property
     def queue(self):
         """What holds the batches that are ready: `queue.size()`."""

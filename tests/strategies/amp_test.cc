@@ -75,6 +75,9 @@ TEST(Amp, ListsOfTheUser) {
   const ir::Program white = forward({{"custom_white_list", ir::Strings{"exp"}}});
   EXPECT_EQ(white.var("e").type.dtype, bf16);
   EXPECT_EQ(white.var("loss").type.dtype, f32);
+  // Ops of the original that others make here say nothing about those.
+  const ir::Strings composed = {"fused_elemwise_activation", "group_norm", "c_allreduce_sum"};
+  EXPECT_EQ(lines_of(forward({{"custom_white_list", composed}})), lines_of(forward({})));
   // A gray op with one f32 input is f32.
   const ir::Program one = forward({{"custom_black_varnames", ir::Strings{"g"}}});
   EXPECT_EQ(one.var("r").type.dtype, bf16);

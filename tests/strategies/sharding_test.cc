@@ -547,7 +547,6 @@ TEST(Sharding, SettingsOfTheOriginal) {
   });
   refused({"stage is 5"}, [](auto& s) { s.sharding_configs.stage = 5; });
   refused({"mp_degree is 2", "hybrid_configs"}, [](auto& s) { s.sharding_configs.mp_degree = 2; });
-  refused({"optimize_offload"}, [](auto& s) { s.sharding_configs.optimize_offload = true; });
   refused({"segment_anchors"},
           [](auto& s) { s.sharding_configs.sharding_segment_strategy = "segment_anchors"; });
   refused({"gradient_merge"}, [](auto& s) { s.sharding_configs.gradient_merge_acc_step = 2; });

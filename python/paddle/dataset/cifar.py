@@ -10,6 +10,7 @@ import numpy
 
 from paddle._native import native
 from paddle.dataset import common
+from paddle.dataset.common import fetch  # noqa: F401
 
 _ARCHIVES = {10: "cifar-10-python.tar.gz", 100: "cifar-100-python.tar.gz"}
 _MADE_UP = {"train": 2000, "test": 400}

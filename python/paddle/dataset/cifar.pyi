@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle.dataset import common as common
+from paddle.dataset.common import fetch as fetch
 
 class _PlainUnpickler:
     def find_class(self, module: Any, name: str | None) -> Any: ...

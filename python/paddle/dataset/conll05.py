@@ -12,6 +12,7 @@ import numpy
 
 from paddle._native import native
 from paddle.dataset import common
+from paddle.dataset.common import fetch  # noqa: F401
 
 _ARCHIVE = "conll05st-tests.tar.gz"
 _DICTIONARIES = ("wordDict.txt", "verbDict.txt", "targetDict.txt")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle.dataset import common as common
+from paddle.dataset.common import fetch as fetch
 
 UNK_IDX: Any
 def get_dict() -> Any: ...

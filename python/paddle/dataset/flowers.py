@@ -7,6 +7,7 @@ import numpy
 
 from paddle._native import native
 from paddle.dataset import common, matlab
+from paddle.dataset.common import fetch  # noqa: F401
 
 _FILES = ("102flowers.tgz", "imagelabels.mat", "setid.mat")
 # The larger part of the original split is used for training, as everybody does.

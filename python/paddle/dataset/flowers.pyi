@@ -7,6 +7,7 @@ import numpy
 
 from paddle.dataset import common as common
 from paddle.dataset import matlab as matlab
+from paddle.dataset.common import fetch as fetch
 
 def test(mapper: Any = None, buffered_size: Any = 1024, use_xmap: Any = True, cycle: Any = False) -> Any: ...
 def train(mapper: Any = None, buffered_size: Any = 1024, use_xmap: Any = True, cycle: Any = False) -> Any: ...

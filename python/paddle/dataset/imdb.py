@@ -7,6 +7,7 @@ import tarfile
 import numpy
 
 from paddle.dataset import common
+from paddle.dataset.common import fetch  # noqa: F401
 
 _ARCHIVE = "aclImdb_v1.tar.gz"
 _PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -6,6 +6,7 @@ import numpy
 
 from paddle._native import native
 from paddle.dataset import common
+from paddle.dataset.common import fetch  # noqa: F401
 
 _ARCHIVE = "simple-examples.tgz"
 _PARTS = {"train": "ptb.train.txt", "test": "ptb.valid.txt"}

@@ -6,6 +6,7 @@ import numpy
 
 from paddle._native import native
 from paddle.dataset import common
+from paddle.dataset.common import fetch  # noqa: F401
 
 _DEBIAN = "/usr/share/datasets/fashion-mnist"
 _FILES = {"train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),

@@ -7,6 +7,7 @@ import numpy
 
 from paddle._native import native
 from paddle.dataset import common
+from paddle.dataset.common import fetch  # noqa: F401
 
 _ARCHIVE = "ml-1m.zip"
 age_table = [1, 18, 25, 35, 45, 50, 56]

@@ -7,6 +7,7 @@ import numpy
 
 from paddle._graph import Variable as Variable
 from paddle.dataset import common as common
+from paddle.dataset.common import fetch as fetch
 
 age_table: Any
 

@@ -3,6 +3,7 @@ import tarfile
 
 from paddle._native import native
 from paddle.dataset import _translation, common
+from paddle.dataset.common import fetch  # noqa: F401
 
 _ARCHIVE = "wmt14.tgz"
 _MADE_UP = {"train": 1000, "test": 100}

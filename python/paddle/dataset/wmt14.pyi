@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle.dataset import common as common
+from paddle.dataset.common import fetch as fetch
 
 def get_dict(dict_size: Any, reverse: Any = True) -> Any: ...
 def test(dict_size: Any) -> Any: ...

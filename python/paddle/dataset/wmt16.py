@@ -5,6 +5,7 @@ import tarfile
 
 from paddle._native import native
 from paddle.dataset import _translation, common
+from paddle.dataset.common import fetch  # noqa: F401
 
 _ARCHIVE = "wmt16.tar.gz"
 _MADE_UP = {"train": 1000, "test": 100, "val": 100}

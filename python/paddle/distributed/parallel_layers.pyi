@@ -8,6 +8,7 @@ import numpy
 from paddle._graph import layer_call as layer_call
 from paddle._param import ParamAttr as ParamAttr
 from paddle._variable import Variable as Variable
+from paddle.nn.initializer import Assign as Assign
 from paddle.nn.initializer import Initializer as Initializer
 from paddle.static.nn import Names as Names
 

@@ -13,14 +13,14 @@ from paddle.fluid import layer_helper, lod_tensor, parallel_executor  # noqa: F4
 from paddle.fluid.data_feeder import DataFeeder  # noqa: F401
 from paddle.fluid.lod_tensor import create_lod_tensor, create_random_int_lodtensor  # noqa: F401
 from paddle.fluid.parallel_executor import ParallelExecutor  # noqa: F401
-from paddle.fluid.transpiler import DistributeTranspiler, DistributeTranspilerConfig  # noqa: F401
+from paddle.fluid.transpiler import DistributeTranspiler, DistributeTranspilerConfig, InferenceTranspiler  # noqa: F401
 from paddle.io import DataLoader, PyReader  # noqa: F401
 from paddle.static import data, device_guard, gradients, load, name_scope, save  # noqa: F401
 from paddle.static.nn import embedding  # noqa: F401
 from paddle.fluid.input import one_hot  # noqa: F401
 
 from paddle._lod_tensor import LoDTensorArray  # noqa: F401
-from paddle._places import XPUPlace  # noqa: F401
+from paddle._places import XPUPlace, cuda_pinned_places  # noqa: F401
 
 Tensor = LoDTensor
 
@@ -44,9 +44,11 @@ _refused = _refuse.getter(__name__, {
     "recordio_writer": "paddle.io.DataLoader.from_generator",
     "load_op_library": "an op in C++: docs/add-an-op.md",
     "enable_dygraph": "static programs", "enable_imperative": "static programs",
-    "evaluator": "metrics", "debugger": "print(program)",
+    "evaluator": "metrics", "net_drawer": "debugger.draw_block_graphviz", "graphviz": "debugger.draw_block_graphviz",
+    "AsyncExecutor": "Executor.train_from_dataset", "DataFeedDesc": "DatasetFactory().create_dataset(), and its set_use_var",
+    "ir": "nothing: programs are rewritten by strategies only (docs/strategy.md)",
     "trainer_desc": "nothing"},
-    lazy={"incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "dataset": "paddle.fluid.dataset",
+    lazy={"debugger": "paddle.fluid.debugger", "incubate": "paddle.fluid.incubate", "average": "paddle.fluid.average", "dataset": "paddle.fluid.dataset",
           "reader": "paddle.io",
           "contrib": "paddle.fluid.contrib", "install_check": "paddle.fluid.install_check", "input": "paddle.fluid.input",
           "log_helper": "paddle.fluid.log_helper", "dygraph": "paddle.fluid.dygraph", "profiler": "paddle.fluid.profiler",

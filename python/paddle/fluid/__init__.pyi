@@ -29,6 +29,7 @@ from paddle._places import CUDAPinnedPlace as CUDAPinnedPlace
 from paddle._places import CUDAPlace as CUDAPlace
 from paddle._places import XPUPlace as XPUPlace
 from paddle._places import cpu_places as cpu_places
+from paddle._places import cuda_pinned_places as cuda_pinned_places
 from paddle._places import cuda_places as cuda_places
 from paddle._places import is_compiled_with_cuda as is_compiled_with_cuda
 from paddle._variable import Variable as Variable
@@ -60,6 +61,7 @@ from paddle.fluid.lod_tensor import create_lod_tensor as create_lod_tensor
 from paddle.fluid.lod_tensor import create_random_int_lodtensor as create_random_int_lodtensor
 from paddle.fluid.parallel_executor import ParallelExecutor as ParallelExecutor
 from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
+from paddle.fluid.transpiler.inference_transpiler import InferenceTranspiler as InferenceTranspiler
 from paddle.fluid.transpiler.transpiler import DistributeTranspiler as DistributeTranspiler
 from paddle.io import DataLoader as DataLoader
 from paddle.io import GeneratorLoader as PyReader

@@ -1,5 +1,6 @@
 """Optimizers of 1.x around another one: strategies of docs/strategy.md without a DistributedStrategy."""
 from paddle._native import native
+from paddle._refuse import refuse
 from paddle.distributed.fleet.optimizer import DistributedOptimizer
 from paddle.distributed.fleet.strategy import DistributedStrategy
 
@@ -9,6 +10,7 @@ class _Wrapping(DistributedOptimizer):
 
     _alone = True
     _switch = None
+    _optimizer = inner_optimizer = property(lambda self: self.inner_opt)  # as scripts of 1.x ask for it
 
     def __init__(self, optimizer, settings):
         self._settings = settings
@@ -45,7 +47,11 @@ class PipelineOptimizer(_Wrapping):
 
     _switch = "pipeline"
 
-    def __init__(self, optimizer, num_microbatches=1, start_cpu_core_id=0):
+    def __init__(self, optimizer, num_microbatches=1, start_cpu_core_id=0, cut_list=None, place_list=None, concurrency_list=None,
+                 queue_size=None, sync_steps=None):
+        if isinstance(num_microbatches, list) or cut_list or place_list or concurrency_list or queue_size or sync_steps:
+            raise refuse("PipelineOptimizer with the cut_list of 1.6", 'num_microbatches, and device_guard("gpu:N") around the '
+                         "layers of stage N", "stages are made of layers, not of programs with queues between them")
         super().__init__(optimizer, {"accumulate_steps": num_microbatches})
 
 

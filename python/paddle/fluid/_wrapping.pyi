@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy
 
+from paddle._refuse import refuse as refuse
 from paddle.distributed.fleet.optimizer import DistributedOptimizer as DistributedOptimizer
 from paddle.distributed.fleet.optimizer import DistributedOptimizer as _paddle_distributed_fleet_optimizer_DistributedOptimizer
 from paddle.distributed.fleet.strategy import DistributedStrategy as DistributedStrategy
@@ -14,7 +15,7 @@ class GradientMergeOptimizer(_Wrapping):
 
 
 class PipelineOptimizer(_Wrapping):
-    def __init__(self, optimizer: Any, num_microbatches: Any = 1, start_cpu_core_id: Any = 0) -> None: ...
+    def __init__(self, optimizer: Any, num_microbatches: Any = 1, start_cpu_core_id: Any = 0, cut_list: Any = None, place_list: Any = None, concurrency_list: Any = None, queue_size: Any = None, sync_steps: Any = None) -> None: ...
 
 
 class RecomputeOptimizer(_Wrapping):
@@ -22,6 +23,8 @@ class RecomputeOptimizer(_Wrapping):
 
 
 class _Wrapping(_paddle_distributed_fleet_optimizer_DistributedOptimizer):
+    @property
+    def inner_optimizer(self) -> Any: ...
     def __init__(self, optimizer: Any, settings: Any) -> None: ...
     def added_to(self, strategy: Any) -> Any: ...
     def backward(self, *args: Any, **kwargs: Any) -> Any: ...

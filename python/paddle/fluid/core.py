@@ -30,8 +30,8 @@ def globals():
 _PREDICTOR = {"AnalysisConfig": "Config", "NativeConfig": "Config", "PaddleTensor": "PaddleTensor",
               "create_paddle_predictor": "create_predictor", "PaddlePredictor": "Predictor"}
 _refused = _refuse.getter(__name__, {"op_proto_and_checker_maker": "strategies: programs are not rewritten op by op",
-                                    
-                                     "PSGPU": "nothing", "Communicator": "nothing", "Tensor": "numpy arrays", "ops": "paddle.*"})
+                                     **dict.fromkeys(("nvprof_init", "nvprof_start", "nvprof_stop", "nvprof_enable_record_event",
+                                                      "nvprof_nvtx_push", "nvprof_nvtx_pop"), "fluid.profiler"), "PSGPU": "nothing", "Communicator": "nothing", "Tensor": "numpy arrays", "ops": "paddle.*"})
 
 
 def __getattr__(name):

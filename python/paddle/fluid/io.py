@@ -17,6 +17,17 @@ def is_persistable(var):
     return var.persistable and not var.is_data
 
 
+def get_parameter_value(para, executor):
+    """The values of a parameter, as an array."""
+    if not is_parameter(para):
+        raise TypeError(f"get_parameter_value takes a parameter, not {para!r}")
+    return global_scope().find_var(para.name).get_tensor().numpy()
+
+
+def get_parameter_value_by_name(name, executor, program=None):
+    return get_parameter_value(_new._program(program).global_block().var(name), executor)
+
+
 def is_parameter(var):
     return isinstance(var, _graph.Parameter)
 

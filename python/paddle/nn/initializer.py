@@ -18,15 +18,20 @@ class Initializer:
 
     def __call__(self, param, block=None):
         """The parameter's first values are these instead: the startup program sets them, after those that it had."""
-        from paddle import _graph
-        startup = param.program._startup or _graph.default_startup_program()
+        startup = param.program.started_by()
         if not startup.ir.has(param.name):
             raise native.InvalidArgumentError(f"'{param.name}' is no parameter of {startup.ir.op_count()} ops of the startup program")
-        attrs = self.options(list(param.shape))
-        attrs.update(shape=list(param.shape), dtype=str(param.dtype))
-        with _graph.program_guard(startup, _graph.Program()):
-            _graph.emit(_OPS[attrs.pop("kind")], {}, attrs, {"out": [param.name]}, unique_name.generate(param.name + ".set"))
+        self.fill(startup, param)
         return param
+
+    def fill(self, startup, variable):
+        """`startup` gives these values to a variable that it has."""
+        from paddle import _graph
+        attrs = self.options(list(variable.shape))
+        attrs.update(shape=list(variable.shape), dtype=str(variable.dtype))
+        with _graph.program_guard(startup, _graph.Program()):
+            _graph.emit(_OPS[attrs.pop("kind")], {}, attrs, {"out": [variable.name]},
+                        unique_name.generate(variable.name + ".set"))
 
 
 _OPS = {"constant": "fill", "normal": "gaussian", "truncated_normal": "truncated_gaussian", "uniform": "uniform",

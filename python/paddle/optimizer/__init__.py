@@ -95,10 +95,12 @@ class Optimizer:
                 p.name for p in parameters if (not decay_filter(p.name) if self._filter_keeps_names else decay_filter(p))]
 
     def _follow_gradient_clip(self, program, parameters):
-        """What fluid.clip.set_gradient_clip has said, for an optimizer without a grad_clip of its own."""
-        if self._grad_clip is not None or program.gradient_clip is None:
+        """What fluid.clip.set_gradient_clip has said, or the ParamAttr of 1.x, for an optimizer without a grad_clip of its
+        own."""
+        told = program.gradient_clip or _clip_of_attributes(parameters)
+        if self._grad_clip is not None or told is None:
             return
-        self._grad_clip, names = program.gradient_clip
+        self._grad_clip, names = told
         for p in parameters:
             if names is not None and p.name not in names:
                 program.ir.set_attr_of(p.name, "need_clip", False)
@@ -177,6 +179,15 @@ class Optimizer:
         raise native.UnsupportedError(f"{type(self).__name__}.clear_grad(): gradients of a static program need no clearing")
 
     clear_gradients = clear_grad
+
+
+def _clip_of_attributes(parameters):
+    """(clip, names of the parameters whose ParamAttr has it), or None."""
+    clips = {p.name: p.gradient_clip_attr for p in parameters if p.gradient_clip_attr is not None}
+    if len({clip.options() for clip in clips.values()}) > 1:
+        raise native.UnsupportedError("parameters have different gradient_clip in their ParamAttr; give all the same, or the "
+                                      "optimizer a grad_clip")
+    return (next(iter(clips.values())), set(clips)) if clips else None
 
 
 def _check_loss(loss):

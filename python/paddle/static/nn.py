@@ -267,9 +267,13 @@ def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=No
 
 
 def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
-    """mode: 'all' (one slope) or 'channel'."""
-    if mode not in ("all", "channel"):
-        raise native.UnsupportedError(f"prelu: mode must be 'all' or 'channel', got {mode!r}")
+    """mode: 'all' (one slope), 'channel', or 'element' (one for each element of a sample)."""
+    if mode not in ("all", "channel", "element"):
+        raise native.UnsupportedError(f"prelu: mode must be 'all', 'channel' or 'element', got {mode!r}")
+    if mode == "element":
+        weight = _param.make([1, *x.shape[1:]], param_attr, name or unique_name.generate("prelu"),
+                             default_init=I.Constant(0.25), program=x.program)
+        return activation.relu(x) - weight * activation.relu(-x)
     channels = x.shape[-1 if data_format.endswith("C") else 1]
     weight = _param.make([1 if mode == "all" else channels], param_attr, name or unique_name.generate("prelu"),
                          default_init=I.Constant(0.25), program=x.program)

@@ -72,3 +72,30 @@ def test_wrong_sides_are_refused(m):
         static.nn.cond(m > 0, lambda: x, lambda: m)
     with pytest.raises(ValueError, match="same number"):
         static.nn.cond(m > 0, lambda: (x, x), lambda: x)
+
+
+def test_if_else_chooses_by_rows(run):
+    x, y = fluid.layers.data("x", [1]), fluid.layers.data("y", [2, 2])
+    zero = fluid.layers.fill_constant_batch_size_like(x, [-1, 1], "float32", 0.0)
+    choice = fluid.layers.IfElse(fluid.layers.less_than(x, zero))
+    with choice.true_block():
+        inside = choice.input(x)
+        choice.output(inside * 2.0, choice.input(y) + 1.0)
+    with choice.false_block():
+        choice.output(choice.input(x), choice.input(y))
+    small, large = choice()
+    got = run({"x": np.array([[1.0], [-2.0]], "float32"), "y": np.zeros((2, 2, 2), "float32")}, [small, large])
+    assert got[0].tolist() == [[1.0], [-4.0]] and got[1].tolist() == [[[0, 0], [0, 0]], [[1, 1], [1, 1]]]
+
+
+def test_what_if_else_needs():
+    x = fluid.layers.data("x", [1])
+    with pytest.raises(TypeError, match="bool"):
+        fluid.layers.IfElse(x)
+    choice = fluid.layers.IfElse(fluid.layers.less_than(x, x))
+    with pytest.raises(ValueError, match="inside of true_block"):
+        choice.output(x)
+    with choice.true_block():
+        choice.output(x)
+    with pytest.raises(ValueError, match="has 1 outputs, the false block 0"):
+        choice()

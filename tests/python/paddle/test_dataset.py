@@ -101,6 +101,13 @@ def test_a_handler_sees_variables_while_it_trains(tmp_path):
     exe.train_from_dataset(static.default_main_program(), dataset, fetch_handler=Handler({"steps": counter}, 0))
     assert seen == [1, 2, 3]
 
+    class OfAList(fluid.executor.FetchHandler):
+        def handler(self, fetch_target_vars):
+            seen.append([None if v is None else float(v[0]) for v in fetch_target_vars])
+
+    exe.train_from_dataset(static.default_main_program(), dataset, fetch_handler=OfAList(["counter", "nothing"], 0, True))
+    assert seen[3:] == [[4, None], [5, None], [6, None]]
+
 
 def test_the_1_x_way_of_making_one(tmp_path):
     dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
@@ -109,6 +116,7 @@ def test_the_1_x_way_of_making_one(tmp_path):
     dataset.set_thread(4)
     dataset.set_pipe_command("head -1")
     dataset.set_filelist(files(tmp_path, *TWO_FILES))
+    assert "batch_size: 2\n" in dataset.desc() and "pipe_command: head -1\n" in dataset.desc()
     dataset.preload_into_memory()
     dataset.wait_preload_done()
     assert dataset.get_memory_data_size() == 2 and len(list(dataset.feeds())) == 1
@@ -363,3 +371,17 @@ def test_workers_shuffle_together(tmp_path):
     """))
     result = documents.run("fleetrun --nproc_per_node=2 a.py", tmp_path)
     assert "each once: True mixed: True 200" in result.output, result.output
+
+
+def test_settings_of_1_x_by_methods():
+    dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
+    for name, value in (("queue_num", 4), ("fleet_send_batch_size", 1024), ("download_cmd", "cat"), ("parse_ins_id", False)):
+        getattr(dataset, f"set_{name}")(value)
+    dataset.set_fea_eval(1000)
+    dataset.set_hdfs_config("", "")
+    for call, words in ((lambda: dataset.set_hdfs_config("hdfs://here", "user,word"), "HDFS"),
+                        (lambda: dataset.set_parse_ins_id(True), "slots of use_var"),
+                        (lambda: dataset.set_merge_by_lineid(2), "slots of use_var"),
+                        (lambda: dataset.slots_shuffle(["a"]), "local_shuffle")):
+        with pytest.raises(NotImplementedError, match=words):
+            call()

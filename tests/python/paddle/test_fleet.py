@@ -428,3 +428,28 @@ def test_settings_of_what_is_off_are_not_used():
     assert len(texts) == 2 and "amp_configs: init_loss_scaling, use_pure_fp16 set, but amp is off" in texts[0]
     assert "lamb_configs: lamb_weight_decay set" in texts[1] and strategy.lamb_configs["lamb_weight_decay"] == 0.02
     assert fleet._final_strategy().gradient_merge_configs["k_steps"] == 2
+
+
+def test_a_strategy_of_1_x_takes_any_attribute():
+    from paddle.fluid.incubate.fleet.collective import DistributedStrategy
+    strategy = DistributedStrategy()
+    strategy.fuse_memory_size, strategy.use_local_sgd = 64, True
+    assert strategy.fuse_grad_size_in_MB == 64 and strategy.localsgd
+    with pytest.warns(UserWarning, match="local_sgd_is_warm_steps is not used"):
+        strategy.local_sgd_is_warm_steps = 30
+    assert strategy.local_sgd_is_warm_steps == 30
+
+
+def test_the_place_of_a_worker_in_the_mesh():
+    from paddle.distributed.fleet import HybridCommunicateGroup
+    degrees = {"mp_degree": 2, "pp_degree": 2, "sharding_degree": 2, "dp_degree": -1}
+    groups = [HybridCommunicateGroup(rank, 16, degrees) for rank in range(16)]
+    places = [(g.get_stage_id(), g.get_data_parallel_rank(), g.get_sharding_parallel_rank(), g.get_model_parallel_rank()) for g in groups]
+    assert places == sorted(places) and len(set(places)) == 16 and groups[0].get_data_parallel_world_size() == 2
+    assert groups[7].is_first_stage and not groups[7].is_last_stage and groups[15].is_last_stage
+    with pytest.raises(NotImplementedError, match="hybrid_configs"):
+        groups[0].get_model_parallel_group()
+    with pytest.raises(ValueError, match="are not the 12 workers"):
+        HybridCommunicateGroup(0, 12, {**degrees, "dp_degree": 2})
+    fleet.init(is_collective=True)
+    assert fleet.get_hybrid_communicate_group().get_pipe_parallel_world_size() == 1

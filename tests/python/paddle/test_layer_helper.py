@@ -166,3 +166,24 @@ def test_variables_of_another_program():
         assert [c.name for c in copies] == ["x", "w", computed.name] and all(c.program is other for c in copies)
         assert copies[0].is_data and copies[1].shape == (4, 3) and copies[1].persistable and not copies[1].is_parameter
         assert copies[2].shape == (-1, 3) and not copies[2].is_written and block._clone_variable(w) is copies[1]
+
+
+def test_a_variable_of_the_startup_program_is_the_main_one_s_of_its_name(run):
+    main, startup = static.default_main_program(), static.default_startup_program()
+    settings = {"name": "count", "shape": [1], "dtype": fluid.core.VarDesc.VarType.FP32, "persistable": True}
+    count = startup.global_block().create_var(initializer=fluid.initializer.Constant(5.0, force_cpu=True), **settings)
+    main.global_block().create_var(**settings)
+    x = static.data("x", [None, 2], "float32")
+    main.global_block().append_op(type="elementwise_add", inputs={"X": [count], "Y": [fluid.layers.reduce_sum(x)]},
+                                  outputs={"Out": [count]})
+    half = fluid.layers.elementwise_div(count, fluid.layers.fill_constant([1], "float32", 2.0))
+    assert half.program is main
+    got = run({"x": np.ones((3, 2), "float32")}, [count, half])
+    assert [float(v) for v in got] == [11.0, 5.5]
+
+
+def test_a_state_begins_as_its_initializer_says(run):
+    v = static.default_main_program().global_block().create_var(name="v", shape=[3], persistable=True,
+                                                                initializer=fluid.initializer.Constant(2.0))
+    got, = run({}, [v * 1.0])
+    assert got.tolist() == [2.0, 2.0, 2.0]

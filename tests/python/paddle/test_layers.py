@@ -303,3 +303,11 @@ def test_a_parameter_begins_with_what_a_layer_sets():
         assert abs(weight.mean() - 2) < 0.02 and 0.08 < weight.std() < 0.12 and (bias == 7).all()
         layer.bias.set_value(np.zeros(50, "float32"))
         assert (layer.bias.get_value().numpy() == 0).all()
+
+
+def test_prelu_with_a_slope_of_each_element(run):
+    x = static.data("x", [None, 2, 3], "float32")
+    y = static.nn.prelu(x, "element", paddle.ParamAttr("slopes", paddle.nn.initializer.Assign(np.arange(6.0).reshape(1, 2, 3))))
+    assert static.default_main_program().global_block().var("slopes").shape == (1, 2, 3)
+    got, = run({"x": -np.ones((1, 2, 3), "float32")}, [y])
+    assert got[0].tolist() == [[0, -1, -2], [-3, -4, -5]]

@@ -293,3 +293,41 @@ def test_collectives_of_one_worker(run):
     with pytest.raises(ValueError, match="nranks=3"):
         c._c_allgather(x, 3)
     assert "paddle.fluid.layers.collective" in sys.modules
+
+
+def test_programs_drawn_and_made_ready_for_inference(tmp_path, capsys):
+    from paddle.fluid import debugger
+    x = fluid.layers.data("x", [3])
+    y = fluid.layers.fc(x, 2)
+    program = fluid.default_main_program()
+    debugger.draw_block_graphviz(program.global_block(), highlights=[y.name], path=str(tmp_path / "a.dot"))
+    text = (tmp_path / "a.dot").read_text()
+    assert text.startswith("digraph") and '"x" -> op_0;' in text and f'"{y.name}" [shape=ellipse, style=filled];' in text
+    debugger.pprint_program_codes(program)
+    debugger.pprint_block_codes(program.global_block())
+    assert capsys.readouterr().out.count("fc_0") >= 2
+    assert fluid.InferenceTranspiler().transpile(program, fluid.CPUPlace()) is None
+    assert len(fluid.cuda_pinned_places(2)) == 2
+
+
+def test_values_of_parameters_by_name():
+    x = fluid.layers.data("x", [3])
+    fluid.layers.fc(x, 2, param_attr=fluid.ParamAttr("w", fluid.initializer.Constant(0.5)))
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    assert (fluid.io.get_parameter_value_by_name("w", exe) == 0.5).all()
+    with pytest.raises(TypeError, match="parameter"):
+        fluid.io.get_parameter_value(x, exe)
+
+
+def test_several_readers_feed_one_program():
+    readers = [fluid.layers.py_reader(4, [[-1, n]], ["float32"], name=f"reader_{n}") for n in (1, 2)]
+    a, b = [fluid.layers.read_file(r) for r in readers]
+    out, exe = a + b, fluid.Executor(fluid.CPUPlace())
+    for n, reader in enumerate(readers, 1):
+        reader.decorate_tensor_provider(lambda n=n: iter([[np.full((2, n), float(n), "float32")]] * 2))
+        reader.start()
+    for _ in range(2):
+        assert exe.run(fluid.default_main_program(), fetch_list=[out])[0].tolist() == [[3.0, 3.0]] * 2
+    with pytest.raises(fluid.core.EOFException):
+        exe.run(fluid.default_main_program(), fetch_list=[out])

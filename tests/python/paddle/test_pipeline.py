@@ -59,8 +59,8 @@ print("step test loss %.9g" % float(value), flush=True)
 '''
 
 
-def train(tmp_path, workers, settings={}, guarded=True, folder="none", first=0, last=5):
-    (tmp_path / "train.py").write_text(TRAIN)
+def train(tmp_path, workers, settings={}, guarded=True, folder="none", first=0, last=5, text=TRAIN):
+    (tmp_path / "train.py").write_text(text)
     arguments = ["train.py", repr(settings), "guarded" if guarded else "plain", str(folder), str(first), str(last)]
     start = ["fleetrun", "--gpus=" + ",".join(map(str, range(workers)))] if workers > 1 else [sys.executable]
     result = documents.run(start + arguments, tmp_path)
@@ -72,6 +72,14 @@ def test_stages_by_device_guards(tmp_path):
     alone, _ = train(tmp_path, 1)
     staged, output = train(tmp_path, 2)
     assert "4 micro-batches, 1F1B; stage 0: " in output
+    np.testing.assert_allclose(staged, alone, rtol=1e-5)
+
+
+@pytest.mark.parametrize("clip", ["ClipGradByNorm(0.05)", "ClipGradByValue(0.01)"])
+def test_gradients_that_are_clipped_by_themselves(tmp_path, clip):
+    text = TRAIN.replace("ClipGradByGlobalNorm(1.0)", clip)
+    alone, _ = train(tmp_path, 1, text=text)
+    staged, _ = train(tmp_path, 2, text=text)
     np.testing.assert_allclose(staged, alone, rtol=1e-5)
 
 
@@ -154,3 +162,46 @@ def test_plan_of_every_stage(tmp_path):
     assert result.code == 0, result.output
     assert "job: 4 workers, pp 2, dp 2; 1 host of 4 ranks" in result.output
     assert re.search(r"stage 0 +2 ", result.output) and re.search(r"stage 1 +2 ", result.output)
+
+
+def test_a_loader_gives_micro_batches_or_batches():
+    strategy = fleet.DistributedStrategy()
+    strategy.pipeline = True
+    strategy.pipeline_configs = {"accumulate_steps": 3, "micro_batch_size": 2}
+    fleet.init(is_collective=True)
+    loss = network()
+    main, used = static.default_main_program(), []
+    loader = paddle.io.DataLoader.from_generator([main.global_block().var("x")], capacity=2, iterable=False)
+
+    def batches(rows):
+        def read():
+            for i in range(7):
+                used.append(i)
+                yield [np.full((rows, 4), i, "float32")]
+        return read
+
+    fleet.distributed_optimizer(paddle.optimizer.SGD(0.0), strategy).minimize(loss)
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    for rows, runs in ((2, 2), (6, 7)):
+        loader.set_batch_generator(batches(rows))
+        loader.start()
+        values = []
+        with pytest.raises(fluid.core.EOFException):
+            while True:
+                values.append(exe.run(main, fetch_list=[loss])[0])
+        assert len(values) == runs
+
+
+def test_degrees_of_2_1_are_those_of_hybrid_configs():
+    strategy = fleet.DistributedStrategy()
+    assert strategy.in_hybrid_configs() is strategy
+    strategy.sharding, strategy.tensor_parallel = True, True
+    strategy.sharding_configs = {"sharding_degree": 2, "mp_degree": 2, "pp_degree": 4}
+    strategy.tensor_parallel_configs = {"tensor_parallel_degree": 2}
+    told = strategy.in_hybrid_configs()
+    assert (told.hybrid_configs["mp_degree"], told.hybrid_configs["pp_degree"]) == (2, 4)
+    assert (told.sharding_configs["mp_degree"], told.sharding_configs["pp_degree"], told.sharding_configs["sharding_degree"]) == (1, 1, 2)
+    assert strategy.sharding_configs["mp_degree"] == 2 and strategy.hybrid_configs["mp_degree"] == 1
+    strategy.hybrid_configs = {"mp_degree": 8}  # says otherwise: an error when the strategy is used
+    assert strategy.in_hybrid_configs().sharding_configs["mp_degree"] == 2

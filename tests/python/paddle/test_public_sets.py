@@ -153,3 +153,9 @@ def test_conll05(home):
     assert conll05.get_dict()[2] == {"B-A0": 0, "I-A0": 1, "B-V": 2, "I-V": 3, "O": 4} and sample[8] == [0, 1, 2, 4]
     with open(conll05.get_embedding(), "rb") as file:
         assert np.frombuffer(file.read()[16:], "float32").shape == (6 * 32,)
+
+
+def test_fetching_downloads_nothing():
+    from paddle import dataset
+    for name in "cifar conll05 flowers imdb imikolov mnist movielens uci_housing wmt14 wmt16".split():
+        assert getattr(dataset, name).fetch() is None

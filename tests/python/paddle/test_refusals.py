@@ -11,7 +11,7 @@ import paddle.fluid as fluid
 
 @pytest.mark.parametrize("path, words", [
     ("paddle.nn.Conv3DTranspose", "Conv2DTranspose"), ("paddle.static.nn.deform_conv2d", "conv2d"),
-    ("paddle.fluid.layers.IfElse", "where"), ("paddle.fluid.dygraph.to_variable", "static"), ("paddle.jit.save", "save_inference_model"),
+    ("paddle.fluid.AsyncExecutor", "train_from_dataset"), ("paddle.fluid.layers.open_files", "py_reader"), ("paddle.fluid.dygraph.to_variable", "static"), ("paddle.jit.save", "save_inference_model"),
     ("paddle.fluid.layers.gather_tree", "loop over steps and beams"), ("paddle.fluid.contrib.model_stat", "plan"),
     ("paddle.optimizer.LBFGS", "SGD"), ("paddle.vision.models", "fleetx.applications"), ("paddle.cholesky", "FleetX"),
     ("paddle.distributed.spawn", "fleetrun"),
@@ -26,8 +26,8 @@ def test_refused_names_name_the_nearest_thing(path, words):
 
 
 @pytest.mark.parametrize("statement, words", [
-    ("from paddle.fluid.layers import IfElse", "paddle.fluid.layers.IfElse exists in PaddlePaddle but not in FleetX; nearest: "),
-    ("from paddle.fluid.layers.control_flow import IfElse", "control_flow.IfElse exists in PaddlePaddle"),
+    ("from paddle.fluid.layers import gather_tree", "paddle.fluid.layers.gather_tree exists in PaddlePaddle but not in FleetX; nearest: "),
+    ("from paddle.fluid.layers.control_flow import Assert", "control_flow.Assert exists in PaddlePaddle"),
     ("from paddle.static.nn import row_conv", "paddle.static.nn.row_conv exists in PaddlePaddle"),
     ("from paddle import Model", "paddle.Model exists in PaddlePaddle but not in FleetX; nearest: a loop"),
     ("from paddle.optimizer import LBFGS", "paddle.optimizer.LBFGS exists in PaddlePaddle"),
@@ -45,7 +45,7 @@ def test_a_misspelt_import_stays_one():
     with pytest.raises(ImportError, match="cannot import name 'fcc'"):
         exec("from paddle.fluid.layers import fcc")
     exec("from paddle.fluid.layers import fc, dynamic_lstm")
-    assert not hasattr(fluid.layers, "IfElse")
+    assert not hasattr(fluid.layers, "gather_tree")
 
 
 def test_names_of_the_original_are_known():
@@ -121,6 +121,23 @@ def test_ops_are_not_put_into_another_block():
         program.current_block_idx = program.current_block().parent_idx
 
 
-def test_a_fetch_handler_takes_a_dict():
-    with pytest.raises(NotImplementedError, match="give {name: variable}"):
-        fluid.executor.FetchHandler(["loss"], 5, True)
+@pytest.mark.parametrize("arguments", [{"num_microbatches": [["x"]]}, {"cut_list": [["x"]], "queue_size": 3}])
+def test_a_pipeline_of_1_6_is_refused(arguments):
+    with pytest.raises(NotImplementedError, match="cut_list of 1.6.*device_guard"):
+        fluid.optimizer.PipelineOptimizer(fluid.optimizer.SGD(0.1), **arguments)
+
+
+def test_what_scripts_did_for_gpus_is_refused_with_what_to_use():
+    startup = fluid.default_startup_program().global_block()
+    with pytest.raises(NotImplementedError, match="workers find each other by fleet.init"):
+        startup.create_var(name="NCCLID", persistable=True, type=fluid.core.VarDesc.VarType.RAW)
+    with pytest.raises(NotImplementedError, match="mixed_precision.decorate"):
+        fluid.framework.Parameter(block=startup, shape=[3], dtype="float32", name="w.master")
+    with pytest.raises(NotImplementedError, match="fluid.profiler"):
+        fluid.core.nvprof_start()
+    with pytest.raises(ImportError, match="paddle.distributed.split"):
+        exec("from paddle.fluid.transpiler.collective import DistributedClassificationOptimizer")
+    with pytest.raises(NotImplementedError, match="detection is not here"):
+        fluid.layers.ssd_loss
+    with pytest.raises(ImportError, match="fleet.save_persistables"):
+        exec("from paddle.fluid.incubate.fleet.collective import TrainStatus")

@@ -435,3 +435,13 @@ print("served %.7f" % np.mean((out - ids[:, :1] % 4 * 0.25) ** 2))
 ''')
     model = documents.run("python serve.py", tmp_path)
     assert numbers(model.output, "served") == pytest.approx([last], rel=1e-4), model.output
+
+
+def test_a_runtime_config_by_the_names_of_the_communicator():
+    from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
+    strategy = StrategyFactory.create_async_strategy()
+    strategy.set_trainer_runtime_config({"communicator_send_queue_size": 8, "max_merge_var_num": 4})
+    flags = strategy.get_trainer_runtime_config().get_communicator_flags()
+    assert flags["communicator_send_queue_size"] == "8" and flags["communicator_max_merge_var_num"] == "4"
+    with pytest.raises(AttributeError, match="no option"):
+        strategy.set_trainer_runtime_config({"communicator_nothing": 1})

@@ -166,3 +166,40 @@ def test_layers_of_later_versions_refuse_what_they_do_not_have():
         x = paddle.static.data("x", [None, 12], "float32")
         with pytest.raises(Exception, match="x has the width 12; with input_is_parallel=False it must be 16"):
             meta_parallel.RowParallelLinear(16, 8)(x)
+
+
+PARTS = '''
+import numpy as np
+import paddle
+import paddle.fluid as fluid
+from paddle import static
+from paddle.distributed import fleet, split
+
+paddle.enable_static()
+strategy = fleet.DistributedStrategy()
+strategy.tensor_parallel = True
+strategy.tensor_parallel_configs = {"tensor_parallel_degree": 2}
+fleet.init(is_collective=True)
+rng, rank = np.random.RandomState(0), fleet.worker_index()
+table, w, b, v = rng.randn(6, 4), rng.randn(4, 8), rng.randn(8), rng.randn(8, 4)
+def attr(part):
+    return paddle.ParamAttr(initializer=fluid.initializer.NumpyArrayInitializer(part.astype("float32")))
+ids = static.data("ids", [None, 3], "int64")
+half = slice(4 * rank, 4 * rank + 4)
+h = split(ids, (6, 4), "embedding", num_partitions=2, weight_attr=attr(table[3 * rank:3 * rank + 3]))
+h = split(h, (4, 8), "linear", axis=1, num_partitions=2, gather_out=False, weight_attr=attr(w[:, half]), bias_attr=attr(b[half]))
+h = split(h, (8, 4), "linear", axis=0, num_partitions=2, weight_attr=attr(v[half]), bias_attr=False)
+loss = paddle.mean(h)
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.0), strategy).minimize(loss)
+exe = static.Executor()
+exe.run(static.default_startup_program())
+fed = np.arange(6).reshape(2, 3)
+value, = exe.run(feed={"ids": fed}, fetch_list=[loss])
+print("equal", np.allclose(value, ((table[fed] @ w + b) @ v).mean(), rtol=1e-4), flush=True)
+'''
+
+
+def test_values_of_this_worker_s_part_and_the_degree_of_its_strategy(tmp_path):
+    (tmp_path / "train.py").write_text(PARTS)
+    result = documents.run(["fleetrun", "--nproc_per_node=2", "train.py"], tmp_path)
+    assert result.code == 0 and "equal True" in result.output, result.output

@@ -115,3 +115,38 @@ def test_pictures_of_any_size_are_trained():
             if size is None:
                 exe.run(main, {"x": random.rand(2, 3, 22, 30).astype("float32"), "y": np.zeros((2, 1), "int64")}, [loss])
     np.testing.assert_allclose(losses[None], losses[16], rtol=1e-5)
+
+
+def test_a_gradient_clip_of_parameter_attributes(run):
+    """In 1.x a ParamAttr says how the gradient of its parameter is clipped."""
+    clip = fluid.clip.GradientClipByValue(0.01)
+    x = static.data("x", [None, 3], "float32")
+    h = fluid.layers.fc(x, 2, param_attr=fluid.ParamAttr("w", fluid.initializer.Constant(1.0), gradient_clip=clip), bias_attr=False)
+    out = fluid.layers.fc(h, 1, param_attr=fluid.ParamAttr("v", fluid.initializer.Constant(1.0)), bias_attr=False)
+    loss = fluid.layers.reduce_sum(out)
+    assert static.default_main_program().global_block().var("w").gradient_clip_attr is clip
+    fluid.optimizer.SGD(1.0).minimize(loss)
+    run({"x": np.ones((2, 3), "float32")}, [loss])
+    scope = static.global_scope()
+    np.testing.assert_allclose(np.array(scope.find_var("w").get_tensor()), np.full((3, 2), 0.99), rtol=1e-6)
+    np.testing.assert_allclose(np.array(scope.find_var("v").get_tensor()), np.full((2, 1), -5.0), rtol=1e-6)
+
+
+def test_different_gradient_clips_are_refused():
+    x = static.data("x", [None, 3], "float32")
+    for limit in (1.0, 2.0):
+        x = fluid.layers.fc(x, 3, param_attr=fluid.ParamAttr(gradient_clip=fluid.clip.GradientClipByNorm(limit)))
+    with pytest.raises(NotImplementedError, match="different gradient_clip"):
+        fluid.optimizer.SGD(1.0).minimize(paddle.mean(x))
+    with pytest.raises(TypeError, match="GradientClipBy"):
+        fluid.ParamAttr(gradient_clip=1.0)
+
+
+def test_an_optimizer_around_another_names_it():
+    x = static.data("x", [None, 3], "float32")
+    inner = fluid.optimizer.Momentum(0.25, 0.9)
+    outer = fluid.optimizer.RecomputeOptimizer(inner)
+    h = fluid.layers.fc(x, 3)
+    outer._set_checkpoints([h])
+    outer.minimize(paddle.mean(fluid.layers.fc(h, 3)))
+    assert outer._optimizer is inner and outer._optimizer._global_learning_rate().name.startswith("learning_rate")

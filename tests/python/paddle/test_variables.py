@@ -195,3 +195,28 @@ def test_a_constant_has_its_value_while_the_program_is_built():
         float(rates[1] * 2.0)
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(rates > rates)
+
+
+def test_inside_a_clone_variables_of_its_origin_are_the_clone_s(rng):
+    x, y = static.data("x", [None, 4], "float32"), static.data("y", [None, 1], "float32")
+    main = static.default_main_program()
+
+    def trained(name, rate):
+        clone = main.clone()
+        with static.program_guard(clone, static.default_startup_program()):
+            h = fluid.layers.fc(x, 3, act="tanh", param_attr=name + "_w", bias_attr=name + "_b")
+            loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(h, 1, param_attr=name + "_v"), y))
+            assert h.program is clone and x.program is clone and (x * 2.0).program is clone
+            schedule = fluid.layers.piecewise_decay([10], [rate, rate / 10])
+            fluid.optimizer.Adam(schedule).minimize(loss, parameter_list=[name + "_w", name + "_v"])
+        assert x.program is main
+        return clone, loss
+
+    programs = [trained("a", 0.05), trained("b", 0.1)]
+    assert not main.global_block().ops
+    exe = static.Executor()
+    exe.run(static.default_startup_program())
+    feed = {"x": rng.randn(8, 4).astype("float32"), "y": rng.randn(8, 1).astype("float32")}
+    for clone, loss in programs:
+        values = [exe.run(clone, feed=feed, fetch_list=[loss])[0].item() for _ in range(5)]
+        assert values[-1] < values[0]

@@ -12,11 +12,13 @@ from paddle.distributed.fleet import dataset as dataset
 from paddle.distributed.fleet import meta_parallel as meta_parallel
 from paddle.distributed.fleet import optimizer as optimizer
 from paddle.distributed.fleet import strategy as strategy
+from paddle.distributed.fleet import topology as topology
 from paddle.distributed.fleet.api import UtilBase as UtilBase
 from paddle.distributed.fleet.api import amp_init as amp_init
 from paddle.distributed.fleet.api import barrier_worker as barrier_worker
 from paddle.distributed.fleet.api import distributed_model as distributed_model
 from paddle.distributed.fleet.api import distributed_optimizer as distributed_optimizer
+from paddle.distributed.fleet.api import get_hybrid_communicate_group as get_hybrid_communicate_group
 from paddle.distributed.fleet.api import get_lr as get_lr
 from paddle.distributed.fleet.api import init as init
 from paddle.distributed.fleet.api import init_server as init_server
@@ -53,3 +55,4 @@ from paddle.distributed.fleet.dataset import DatasetBase as DatasetBase
 from paddle.distributed.fleet.dataset import InMemoryDataset as InMemoryDataset
 from paddle.distributed.fleet.dataset import QueueDataset as QueueDataset
 from paddle.distributed.fleet.strategy import DistributedStrategy as DistributedStrategy
+from paddle.distributed.fleet.topology import HybridCommunicateGroup as HybridCommunicateGroup

@@ -14,6 +14,7 @@ from paddle._refuse import refuse
 from paddle.distributed.fleet.base.role_maker import PaddleCloudRoleMaker
 from paddle.distributed.fleet.optimizer import DistributedOptimizer
 from paddle.distributed.fleet.strategy import DistributedStrategy
+from paddle.distributed.fleet.topology import HybridCommunicateGroup
 
 _roles = None
 _strategy = None
@@ -108,6 +109,12 @@ def worker_endpoints(to_string=False):
 def server_endpoints(to_string=False):
     out = roles().server_endpoints()
     return ",".join(out) if to_string else out
+
+
+def get_hybrid_communicate_group():
+    """Where this worker stands in the mesh of the strategy of fleet.init."""
+    strategy = DistributedStrategy() if _strategy is None else _strategy.in_hybrid_configs()
+    return HybridCommunicateGroup(worker_index(), worker_num(), strategy.hybrid_configs)
 
 
 def barrier_worker():

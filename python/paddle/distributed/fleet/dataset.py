@@ -17,7 +17,7 @@ _ACCEPTED = {"input_type", "download_cmd", "queue_num", "data_feed_type", "merge
              "fleet_send_sleep_seconds", "fea_eval", "candidate_size"}
 _HDFS, _FORM = "data sets on HDFS are not here; fetch the files first", "lines hold the slots of use_var and nothing else here"
 _REFUSED = {"fs_name": _HDFS, "fs_ugi": _HDFS, "parse_ins_id": _FORM, "parse_content": _FORM, "parse_logkey": _FORM,
-            "enable_pv_merge": _FORM, "merge_by_sid": _FORM}
+            "enable_pv_merge": _FORM, "merge_by_sid": _FORM, "merge_by_lineid": _FORM}
 
 
 class DatasetBase:
@@ -49,6 +49,23 @@ class DatasetBase:
                 raise native.UnsupportedError(f"{type(self).__name__}: {name}={value!r}: {_REFUSED[name]}")
 
     _init_distributed_settings = update_settings
+
+    def desc(self):
+        """The settings, as text."""
+        slots = "".join(f"slot: {v.name} {v.dtype} {[int(d) for d in v.shape]}\n" for v in self.use_var)
+        return (f"name: {type(self).__name__}\nbatch_size: {self.batch_size}\nthread_num: {self.thread_num}\n"
+                f"pipe_command: {self.pipe_command}\n{slots}")
+
+    def set_hdfs_config(self, fs_name, fs_ugi):
+        self.update_settings(fs_name=fs_name, fs_ugi=fs_ugi)
+
+    def set_fea_eval(self, record_candidate_size, fea_eval=True):
+        """For slots_shuffle, which is not here."""
+        self.update_settings(candidate_size=record_candidate_size, fea_eval=fea_eval)
+
+    def slots_shuffle(self, slots):
+        raise native.UnsupportedError(f"{type(self).__name__}.slots_shuffle({slots!r}): samples are shuffled as a whole here: "
+                                      "local_shuffle, global_shuffle")
 
     def set_batch_size(self, batch_size):
         if int(batch_size) < 1:
@@ -139,6 +156,19 @@ class DatasetBase:
     def _feeds_of(self, batches):
         while (columns := batches.next()) is not None:
             yield {v.name: _value(v, *column) for v, column in zip(self.use_var, columns)}
+
+
+def _setter(setting):
+    """A method of 1.x for one setting of init()."""
+    def change(self, value=True):
+        self.update_settings(**{setting: value})
+    change.__name__ = f"set_{setting}"
+    return change
+
+
+for _name in ("queue_num", "fleet_send_batch_size", "fleet_send_sleep_seconds", "download_cmd", "data_feed_type", "parse_ins_id",
+              "parse_content", "parse_logkey", "enable_pv_merge", "merge_by_sid", "merge_by_lineid"):
+    setattr(DatasetBase, f"set_{_name}", _setter(_name))
 
 
 def _width(variable):

@@ -11,7 +11,7 @@ __all__ = ["ColumnParallelLinear", "RowParallelLinear", "VocabParallelEmbedding"
 
 
 def _degree():
-    return 1 if api._strategy is None else api._strategy.hybrid_configs["mp_degree"]
+    return 1 if api._strategy is None else api._strategy.in_hybrid_configs().hybrid_configs["mp_degree"]
 
 
 def _only_the_groups_of_the_job(who, group):

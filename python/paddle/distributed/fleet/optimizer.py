@@ -46,6 +46,9 @@ class DistributedOptimizer:
             program.builder(), optimizer.options(), None if strategy is None else strategy.native, self._alone, loss.name,
             names, stop, self._servers, *user_line())
         optimizer.bind(program, rate)
+        if "pipeline" in self.applied:
+            configs = strategy.pipeline_configs
+            program.micro_batches = configs["micro_batch_size"], configs["accumulate_steps"]
         self.main_program = program
         self.startup_program = program._startup if program._startup is not None else default_startup_program()
         pairs = [(program._variable(p), program._variable(g)) for p, g in pairs]
@@ -56,7 +59,7 @@ class DistributedOptimizer:
     def _strategy_for(self, program):
         """The strategy, with what amp is told by other calls: fp16_guard and an optimizer's multi_precision."""
         strategy = self.user_defined_strategy
-        strategy = strategy if strategy is None else strategy.without_unused()
+        strategy = strategy if strategy is None else strategy.without_unused().in_hybrid_configs()
         if strategy is None or not strategy.amp or not strategy.amp_configs["use_pure_fp16"]:
             return strategy
         told = strategy.__deepcopy__({})

@@ -116,6 +116,22 @@ class DistributedStrategy:
             other.native.set_configs(name, default)
         return other
 
+    def in_hybrid_configs(self):
+        """The strategy with the degrees of 2.1, those of tensor_parallel_configs and sharding_configs, where hybrid_configs has
+        none."""
+        told, sharding = {}, self.sharding_configs
+        if self.tensor_parallel:
+            told["mp_degree"] = self.tensor_parallel_configs["tensor_parallel_degree"]
+        moved = {key: 1 for key in ("mp_degree", "pp_degree") if self.sharding and sharding[key] > 1}
+        told.update({key: sharding[key] for key in moved})
+        told = {key: degree for key, degree in told.items() if self.hybrid_configs[key] in (1, degree)}
+        if not told:
+            return self
+        other = self.__deepcopy__({})
+        other.hybrid_configs = told
+        other.sharding_configs = {key: 1 for key in moved if key in told}
+        return other
+
     def save_to_prototxt(self, output):
         self.native.save_text(output)
 

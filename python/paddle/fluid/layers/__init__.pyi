@@ -14,6 +14,7 @@ from paddle.fluid.layers import composed as composed
 from paddle.fluid.layers import control_flow as control_flow
 from paddle.fluid.layers import decoding as decoding
 from paddle.fluid.layers import device as device
+from paddle.fluid.layers import distributions as distributions
 from paddle.fluid.layers import io as io
 from paddle.fluid.layers import labels as labels
 from paddle.fluid.layers import learning_rate_scheduler as learning_rate_scheduler
@@ -64,12 +65,17 @@ from paddle.fluid.layers.composed import teacher_student_sigmoid_loss as teacher
 from paddle.fluid.layers.composed import unique as unique
 from paddle.fluid.layers.composed import unique_with_counts as unique_with_counts
 from paddle.fluid.layers.composed import where as where
+from paddle.fluid.layers.control_flow import IfElse as IfElse
 from paddle.fluid.layers.control_flow import Switch as Switch
 from paddle.fluid.layers.control_flow import case as case
 from paddle.fluid.layers.control_flow import cond as cond
 from paddle.fluid.layers.control_flow import switch_case as switch_case
 from paddle.fluid.layers.decoding import BeamSearchDecoder as BeamSearchDecoder
 from paddle.fluid.layers.decoding import dynamic_decode as dynamic_decode
+from paddle.fluid.layers.distributions import Categorical as Categorical
+from paddle.fluid.layers.distributions import MultivariateNormalDiag as MultivariateNormalDiag
+from paddle.fluid.layers.distributions import Normal as Normal
+from paddle.fluid.layers.distributions import Uniform as Uniform
 from paddle.fluid.layers.io import create_py_reader_by_data as create_py_reader_by_data
 from paddle.fluid.layers.io import double_buffer as double_buffer
 from paddle.fluid.layers.io import py_reader as py_reader
@@ -231,6 +237,7 @@ from paddle.nn.functional.activation import tanh as tanh
 from paddle.nn.functional.activation import tanhshrink as tanh_shrink
 from paddle.nn.functional.activation import thresholded_relu as thresholded_relu
 from paddle.nn.functional.common import pixel_shuffle as pixel_shuffle
+from paddle.nn.functional.common import unfold as unfold
 from paddle.nn.functional.loss import dice_loss as dice_loss
 from paddle.static import Print as Print
 from paddle.static.nn import batch_norm as batch_norm
@@ -292,3 +299,5 @@ elementwise_sub: Any
 def cumsum(x: Variable, axis: int | Sequence[int] | None = None, exclusive: Any = None, reverse: Any = None) -> Variable: ...
 def data(name: str | None, shape: Sequence[int | None], append_batch_size: Any = True, dtype: DTypeLike = 'float32', lod_level: Any = 0, type: Any = None, stop_gradient: Any = True) -> Variable: ...
 def get_places(device_count: Any = None, device_type: Any = None) -> Variable: ...
+def get_tensor_from_selected_rows(x: Variable, name: str | None = None) -> Variable: ...
+merge_selected_rows = get_tensor_from_selected_rows

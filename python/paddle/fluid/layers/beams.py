@@ -90,6 +90,9 @@ def array_length(array):
 
 def tensor_array_to_tensor(input, axis=1, name=None, use_stack=False):
     """(the elements side by side, or one behind the other along a new axis; their lengths along it)."""
+    if isinstance(input, (list, tuple)):
+        joined = (T.stack if use_stack else T.concat)(list(input), axis)
+        return joined, T.assign(numpy.array([1 if use_stack else v.shape[axis] for v in input], "int32"))
     dtype, shape, _ = input.like
 
     def join(elements):

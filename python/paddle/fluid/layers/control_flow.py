@@ -41,6 +41,53 @@ class Switch:
             yield
 
 
+class IfElse:
+    """Of each row the output of the side that its condition [rows, 1] chooses. Both sides compute all rows, so that a mean or
+    batch norm over the rows inside a block is that of all of them."""
+
+    def __init__(self, cond, name=None):
+        if cond.dtype != "bool":
+            raise TypeError(f"IfElse: the condition must be a variable of bool, got {cond.dtype}")
+        self._cond, self._outputs, self._side = cond, {}, None
+
+    @contextlib.contextmanager
+    def _block(self, side):
+        if self._side is not None:
+            raise ValueError("IfElse: one block stands inside the other")
+        self._side = side
+        yield
+        self._side = None
+
+    def true_block(self):
+        return self._block(True)
+
+    def false_block(self):
+        return self._block(False)
+
+    def _check_inside(self, what):
+        if self._side is None:
+            raise ValueError(f"IfElse.{what} is called inside of true_block() or false_block()")
+
+    def input(self, x):
+        self._check_inside("input")
+        return x
+
+    def output(self, *outs):
+        self._check_inside("output")
+        self._outputs[self._side] = list(outs)
+
+    def __call__(self):
+        sides = [self._outputs.get(side, []) for side in (True, False)]
+        if not sides[0] or len(sides[0]) != len(sides[1]):
+            raise ValueError(f"IfElse: the true block has {len(sides[0])} outputs, the false block {len(sides[1])}; each needs the same")
+        return [_choose("IfElse", self._of_rank(a), a, b) for a, b in zip(*sides)]
+
+    def _of_rank(self, value):
+        """The condition, with a dimension of one for each that a row of `value` has."""
+        ones = len(value.shape) - len(self._cond.shape)
+        return self._cond if ones == 0 else manipulation.reshape(self._cond, [-1] + [1] * (len(value.shape) - 1))
+
+
 def _choose(what, condition, a, b):
     """a where the condition holds, else b: variables, numbers, or lists and dicts of them, of one form."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and len(a) == len(b):

@@ -1,11 +1,14 @@
 """Collective training with the names of 1.x."""
+import warnings
+
+from paddle import _refuse
 from paddle.distributed import fleet as _new
 from paddle.distributed.fleet import strategy as _strategy
 from paddle.distributed.fleet.api import made_last as _made_last
 from paddle.distributed.fleet.optimizer import DistributedOptimizer as _DistributedOptimizer
 
 _RENAMED = {"exec_strategy": "execution_strategy", "forward_recompute": "recompute", "use_amp": "amp",
-            "use_local_sgd": "localsgd"}
+            "use_local_sgd": "localsgd", "fuse_memory_size": "fuse_grad_size_in_MB"}
 _CONFIGS = {"recompute_checkpoints": ("recompute_configs", "checkpoints"),
             "amp_loss_scaling": ("amp_configs", "init_loss_scaling")}
 # How the original found its workers and averaged gradients; there is one way here.
@@ -13,7 +16,8 @@ _ACCEPTED = {"mode": ("nccl2", "collective"), "collective_mode": (None, "grad_al
 
 
 class DistributedStrategy(_strategy.DistributedStrategy):
-    """A BuildStrategy with some switches, as 1.x had it."""
+    """A BuildStrategy with some switches, as 1.x had it. It took any attribute: one that means nothing here is noted with
+    a warning."""
 
     def __setattr__(self, name, value):
         if name in _ACCEPTED:
@@ -24,8 +28,11 @@ class DistributedStrategy(_strategy.DistributedStrategy):
             super().__setattr__(configs, {key: value})
         elif name in self.native.get_configs("build_strategy"):
             self.native.set_configs("build_strategy", {name: value})
-        else:
+        elif name in _RENAMED or name.startswith("_") or hasattr(self, name):
             super().__setattr__(_RENAMED.get(name, name), value)
+        else:
+            warnings.warn(f"DistributedStrategy.{name} is not used: FleetX has no such setting", stacklevel=2)
+            object.__setattr__(self, name, value)
 
     def __getattr__(self, name):
         if name in _ACCEPTED:
@@ -59,3 +66,8 @@ class _Collective:
 
 
 fleet = _Collective()
+
+_CHECKPOINTS = "fleet.save_persistables, fluid.io.load_persistables, and the epoch in a file of the script"
+__getattr__ = _refuse.getter(__name__, {"TrainStatus": _CHECKPOINTS, "Checkpoint": _CHECKPOINTS,
+                                        "DistFCConfig": "paddle.distributed.split", "LambConfig": "strategy.lamb",
+                                        "CollectiveOpBasedOptimizer": "CollectiveOptimizer"})

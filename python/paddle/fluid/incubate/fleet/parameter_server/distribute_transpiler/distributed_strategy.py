@@ -52,6 +52,8 @@ class DistributedStrategy:
         return self._trainer_runtime_config
 
     def set_trainer_runtime_config(self, config):
+        if isinstance(config, dict):  # by the names of get_communicator_flags()
+            config = {name.removeprefix("communicator_"): value for name, value in config.items()}
         _take(self._trainer_runtime_config, config)
 
     def get_server_runtime_config(self):

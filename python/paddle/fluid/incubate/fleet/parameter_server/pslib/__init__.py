@@ -1,4 +1,4 @@
 from paddle._refuse import refuse
 
-raise refuse("paddle.fluid.incubate.fleet.parameter_server.pslib", "paddle.distributed.fleet",
-             "parameter-server training is not built yet")
+raise refuse("paddle.fluid.incubate.fleet.parameter_server.pslib", "fleet of paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler",
+             "pslib's servers are a library of their own")
