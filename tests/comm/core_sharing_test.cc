@@ -19,13 +19,28 @@ TEST(CoreSharing, RanksTakeTurns) {
 // Who computes keeps a core for milliseconds: a short call would wait for that every time.
 TEST(CoreSharing, WhoComputesIsNotGivenTheCoreAgain) {
   CoreSharing core;
-  const Deadline begin = Clock::now(), end = begin + 4ms;
-  core.yielded(begin, end);
-  EXPECT_TRUE(core.keeps_core(end));
-  EXPECT_EQ(core.spin(end, 200us), 50us);
-  EXPECT_EQ(core.spin(end, 15us), 15us);
-  EXPECT_TRUE(core.keeps_core(end + 99ms));
-  EXPECT_FALSE(core.keeps_core(end + 101ms));
+  Deadline now = Clock::now();
+  for (const Milliseconds kept : {4ms, 8ms, 16ms, 32ms, 64ms, 128ms, 128ms}) {
+    const Deadline end = now + 4ms;
+    core.yielded(now, end);
+    EXPECT_TRUE(core.keeps_core(end));
+    EXPECT_EQ(core.spin(end, 200us), 50us);
+    EXPECT_EQ(core.spin(end, 15us), 15us);
+    now = end + kept;
+    EXPECT_TRUE(core.keeps_core(now - 1us));
+    EXPECT_FALSE(core.keeps_core(now));
+  }
+}
+
+// Once, as while ranks start, is soon forgotten.
+TEST(CoreSharing, TurnsThatAreShortAgainCount) {
+  CoreSharing core;
+  const Deadline now = Clock::now();
+  for (int i = 0; i < 4; ++i) core.yielded(now, now + 4ms);
+  for (int i = 0; i < 1000; ++i) core.yielded(now, now + 1us);
+  core.yielded(now, now + 1ms);
+  EXPECT_TRUE(core.keeps_core(now + 4ms));
+  EXPECT_FALSE(core.keeps_core(now + 5ms));
 }
 
 }  // namespace
