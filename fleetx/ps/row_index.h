@@ -1,7 +1,7 @@
 // From 64-bit ids to the numbers of rows: a hash table of buckets, each one cache line with six
 // ids. An id is in its own bucket or in one of the next 15, the first that has room; the own bucket
 // knows how far the ids went that it had no room for, so most searches end there. At the greatest
-// load one id of thirteen is not in its own. Bytes per id: 64 / 6 / load, 14 to 16. Not
+// load one id of eleven is not in its own. Bytes per id: 64 / 6 / load, 14 to 16. Not
 // thread-safe.
 //
 // The hash of an id is a bijection, so the hash stands for the id, and what follows of it from the
