@@ -6,7 +6,6 @@
 #include <deque>
 
 #include "fleetx/comm/communicator.h"
-#include "fleetx/comm/core_sharing.h"
 #include "fleetx/comm/reduce.h"
 #include "fleetx/comm/shared_memory.h"
 #include "fleetx/comm/slice_exchange.h"
@@ -105,7 +104,6 @@ class Shared : public Communicator {
 
   SharedMemory memory_;
   uint32_t phase_ = 0, calls_ = 0, chunks_ = 0;
-  CoreSharing core_;
   const bool oversubscribed_;  // more ranks than cores: spinning would take a peer's core
   std::vector<std::deque<ReceivedMessage>> received_;
 };

@@ -22,7 +22,7 @@ namespace {
 // waits for long messages looks as well while that is what such waits take: on fast links, where a
 // chunk of a collective (slice_exchange.cc) comes in 200 us.
 constexpr size_t kShortBytes = size_t{64} << 10;
-constexpr CoreSharing::Time kSpin{200}, kQueueThreadSpin{15}, kNoSpin{0};
+constexpr std::chrono::microseconds kSpin{200}, kQueueThreadSpin{15}, kNoSpin{0};
 constexpr int kLooksPerYield = 4;
 constexpr int kMemory = 4;  // of waits that were short
 // How often a sleeping thread calls its check, and looks for hosts that do not answer.
@@ -353,8 +353,7 @@ bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& ch
   const bool beside = CallQueue::on_thread();
   const bool spins = is_short || (!beside && short_waits_ > 0);
   const auto begin = Clock::now();
-  const Deadline spin_end =
-      begin + (spins ? core_.spin(begin, beside ? kQueueThreadSpin : kSpin) : kNoSpin);
+  const Deadline spin_end = begin + (!spins ? kNoSpin : beside ? kQueueThreadSpin : kSpin);
   Deadline next_check = begin + kCheckPeriod;
   for (int turn = 0; !done(); ++turn) {
     const auto now = Clock::now();
@@ -372,11 +371,9 @@ bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& ch
       changed_.wait_for(lock, kCheckPeriod, [&] { return done() || !driving_; });
     } else if (spin_end > now) {
       if (look(lock, request, turn) || turn % kLooksPerYield != 0) continue;
-      if (core_.keeps_core(now)) continue;
       lock.unlock();
       std::this_thread::yield();
       lock.lock();
-      core_.yielded(now, Clock::now());
     } else {
       const Milliseconds period = interruptible() ? kInterruptPeriod : kCheckPeriod;
       sleep(lock, request, std::max(1, left_ms(std::min(deadline, after(period)))));

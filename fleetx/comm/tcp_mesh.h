@@ -19,7 +19,6 @@
 #include <thread>
 #include <vector>
 
-#include "fleetx/comm/core_sharing.h"
 #include "fleetx/comm/tcp_acceptor.h"
 
 namespace fleetx::comm {
@@ -139,7 +138,6 @@ class TcpMesh {
   int links_ = 0;
   // How often a wait for a long message would have been short lately; see wait().
   int short_waits_ = 0;
-  CoreSharing core_;
   bool driving_ = false;     // a thread waits for events
   bool background_ = false;  // buffered sends are left to the thread
   Deadline next_look_{};
