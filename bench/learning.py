@@ -202,10 +202,10 @@ class School:
                 raise Failed(f"{absent[0]} was not applied: {line['applied']}")
 
     def _draw(self, curves):
-        """Two panels: single strategies and combinations."""
+        """Two panels: single strategies and combinations, on the pictures that are held out."""
         path = FOLDER / f"{self.task.pictures}-{self.task.network}-batch-{self.task.batch}-{self.workers}-workers.png"
         wrong = {name: [(i, 100 * (1 - share)) for i, share in enumerate(curve, 1)] for name, curve in curves.items()}
-        panels = {f"{self.task.name}, {title}: wrong of pictures held out, %":
+        panels = {f"{self.task.name}: {title}, % wrong":
                   {name: points for name, points in wrong.items() if ("+" in name) == combined}
                   for title, combined in (("strategies", False), ("combinations", True))}
         python, env = self.runner.own_python

@@ -13,8 +13,11 @@ namespace fleetx::train {
 namespace {
 
 constexpr Ink kText{45, 50, 60}, kQuiet{105, 112, 125}, kGrid{228, 231, 236}, kAxis{150, 156, 166};
-constexpr std::array<Ink, 5> kColors{Ink{36, 104, 196}, Ink{232, 119, 34}, Ink{44, 150, 94},
-                                     Ink{178, 58, 112}, Ink{110, 86, 180}};
+// So many that the strategies of one picture differ; the first ones are the farthest apart.
+constexpr std::array<Ink, 12> kColors{Ink{36, 104, 196},  Ink{232, 119, 34},  Ink{44, 150, 94},
+                                      Ink{178, 58, 112},  Ink{110, 86, 180},  Ink{130, 88, 56},
+                                      Ink{28, 160, 190},  Ink{214, 39, 40},   Ink{190, 170, 20},
+                                      Ink{110, 110, 110}, Ink{240, 120, 180}, Ink{120, 190, 70}};
 constexpr float kSize = 9.5f;  // of the text
 constexpr int kParts = 16;     // of a line between two points, to see what a legend covers
 
