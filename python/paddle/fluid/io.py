@@ -5,6 +5,7 @@ import numpy
 
 from paddle import _graph
 from paddle._batch import batch  # noqa: F401
+from paddle._executor import global_scope
 from paddle._native import native
 from paddle.io import DataLoader, PyReader  # noqa: F401
 from paddle.reader import (ComposeNotAligned, buffered, cache, chain, compose, firstn, map_readers,  # noqa: F401
