@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 
 from paddle._batch import batch as batch
+from paddle._executor import global_scope as global_scope
 from paddle._graph import Program as Program
 from paddle.io import DataLoader as DataLoader
 from paddle.io import GeneratorLoader as PyReader
