@@ -38,7 +38,13 @@ void finish(const float* bias, const ElementLoop* act, void* c, DType type, int6
 
 amx::Product by_tiles(const Gemm& g) { return {g.rows, g.inner, g.columns, g.alpha, g.accumulate}; }
 
-bool by_strassen(const Gemm& g) { return !by_tiles(g).wanted() && strassen::wanted(g); }
+// Always by sgemm. It is asked first: the other questions take a part of the time of such a
+// product.
+bool is_small(const Gemm& g) { return g.rows < 64 || g.columns < 64 || g.inner < 64; }
+
+bool by_strassen(const Gemm& g) {
+  return !is_small(g) && !by_tiles(g).wanted() && strassen::wanted(g);
+}
 
 // Distances of rows in memory.
 struct Strides {
@@ -152,13 +158,14 @@ int64_t Gemm::scratch(size_t results) const {
 void Gemm::run(const void* a, const void* b, void* c, const float* bias, const ElementLoop* act,
                float* scratch) const {
   const Strides row(*this);
-  if (by_strassen(*this)) {
+  const bool small = is_small(*this);
+  if (!small && by_strassen(*this)) {
     run_strassen({&a, 1}, {&b, 1}, c, bias, scratch);
     bias = nullptr;
   } else if (!is_f32()) {
     run_converted({&a, 1}, {&b, 1}, c, bias, scratch);
     bias = nullptr;
-  } else if (const amx::Product tiles = by_tiles(*this); tiles.wanted()) {
+  } else if (const amx::Product tiles = by_tiles(*this); !small && tiles.wanted()) {
     tiles.run({static_cast<const float*>(a), {transpose_a ? 1 : row.a}, {transpose_a ? row.a : 1}},
               {static_cast<const float*>(b), {transpose_b ? row.b : 1}, {transpose_b ? 1 : row.b}},
               {static_cast<float*>(c), {row.c}, {1}}, {bias});
@@ -246,8 +253,12 @@ void Gemm::run_converted(std::span<const void* const> a, std::span<const void* c
 void Gemm::run_each(const void* a, std::span<const void* const> b, std::span<void* const> c,
                     std::span<const float* const> bias, const ElementLoop* act,
                     float* scratch) const {
-  const Strides row(*this);
   const auto bias_of = [&](size_t i) { return bias.empty() ? nullptr : bias[i]; };
+  const auto one_by_one = [&] {
+    for (size_t i = 0; i < b.size(); ++i) run(a, b[i], c[i], bias_of(i), act, scratch);
+  };
+  if (is_small(*this)) return one_by_one();
+  const Strides row(*this);
   amx::Product tiles = by_tiles(*this);
   if (is_f32() && tiles.wanted() && columns % 32 == 0 && SideBySide::fit(b.size())) {
     const SideBySide of_b(b), of_c(c), of_bias(bias);
@@ -268,8 +279,7 @@ void Gemm::run_each(const void* a, std::span<const void* const> b, std::span<voi
                 scratch ? scratch + static_cast<int64_t>(i) * rows * columns : nullptr};
     strassen::run(*this, {a, row.a}, {all, b.size()});
   } else {
-    for (size_t i = 0; i < b.size(); ++i) run(a, b[i], c[i], bias_of(i), act, scratch);
-    return;
+    return one_by_one();
   }
   for (void* result : c) finish(nullptr, act, result, type_c, rows, columns, row.c);
 }
@@ -282,7 +292,7 @@ void Gemm::run_sum(std::span<const void* const> a, std::span<const void* const> 
     run_strassen(a, b, c, nullptr, scratch);
   } else if (!is_f32()) {
     run_converted(a, b, c, nullptr, scratch);
-  } else if (!tiles.wanted() || inner % 32 != 0 || !SideBySide::fit(b.size())) {
+  } else if (is_small(*this) || !tiles.wanted() || inner % 32 != 0 || !SideBySide::fit(b.size())) {
     Gemm next = *this;
     for (size_t i = 0; i < b.size(); ++i, next.accumulate = true) next.run(a[i], b[i], c);
   } else {
