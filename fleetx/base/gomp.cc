@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <omp.h>
 
 #include <atomic>
 #include <cstdint>
@@ -24,7 +25,7 @@
 namespace fleetx::gomp {
 namespace {
 
-std::atomic<int64_t> adopted{0};
+std::atomic<int64_t> adopted{0}, left{0};
 
 // libgomp's function of this name, or that of another OpenMP library that stands in for it.
 template <class Function>
@@ -78,6 +79,7 @@ struct Task {
 }  // namespace
 
 int64_t adopted_regions() { return adopted.load(std::memory_order_relaxed); }
+int64_t left_regions() { return left.load(std::memory_order_relaxed); }
 
 }  // namespace fleetx::gomp
 
@@ -116,10 +118,13 @@ void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsign
   using namespace fleetx;
   using namespace fleetx::gomp;
   const bool inside = gomp::place().parallel;
-  if (!inside && (threads < 2 || threads > team::kMost || !is_onednn(__builtin_return_address(0)) ||
-                  omp_in_parallel() != 0)) {
+  const bool adopts = is_onednn(__builtin_return_address(0));
+  // 0: as many as there are; some convolutions of oneDNN ask so.
+  if (adopts && threads == 0) threads = static_cast<unsigned>(omp_get_max_threads());
+  if (!inside && (threads < 2 || threads > team::kMost || !adopts || omp_in_parallel() != 0)) {
     static const auto other =
         next<void(void (*)(void*), void*, unsigned, unsigned)>("GOMP_parallel");
+    if (adopts && threads != 1) left.fetch_add(1, std::memory_order_relaxed);
     return other(function, data, threads, flags);
   }
   // A region inside another has one thread, as in OpenMP.

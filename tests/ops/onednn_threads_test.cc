@@ -27,6 +27,18 @@ TEST(OneDnnThreads, AreOurs) {
   set_num_threads(before);
 }
 
+// Also of regions that do not say how many threads they want.
+TEST(OneDnnThreads, AreNeverThoseOfOpenMp) {
+  const int before = num_threads();
+  set_num_threads(2);
+  const int64_t left = gomp::left_regions();
+  int kernels = 0;
+  for (const int64_t channels : {16, 64, 128})
+    convolve({{2, channels, 28, 28}, {channels, channels, 3, 3}}, {}, "", &kernels);
+  EXPECT_EQ(gomp::left_regions(), left);
+  set_num_threads(before);
+}
+
 // A program that uses OpenMP itself gets OpenMP: only oneDNN's regions are ours.
 TEST(OneDnnThreads, OtherCallersGetOpenMp) {
   using Parallel = void(void (*)(void*), void*, unsigned, unsigned);

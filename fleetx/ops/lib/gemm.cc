@@ -1,5 +1,7 @@
 #include "fleetx/ops/lib/gemm.h"
 
+#include <omp.h>
+
 #include <utility>
 
 #include "fleetx/base/simd.h"
@@ -45,6 +47,26 @@ bool is_small(const Gemm& g) { return g.rows < 64 || g.columns < 64 || g.inner <
 bool by_strassen(const Gemm& g) {
   return !is_small(g) && !by_tiles(g).wanted() && strassen::wanted(g);
 }
+
+// While it lives, oneDNN computes with one thread. For products of microseconds: oneDNN divides
+// them between threads with AVX-512, and a second thread would take nothing off them but stay awake
+// from one to the next.
+class OneThread {
+ public:
+  explicit OneThread(bool wanted) : before_(wanted ? omp_get_max_threads() : 1) {
+    if (before_ > 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ > 1) omp_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+bool takes_microseconds(const Gemm& g) { return g.rows * g.inner * g.columns < (1 << 18); }
 
 // Distances of rows in memory.
 struct Strides {
@@ -171,6 +193,7 @@ void Gemm::run(const void* a, const void* b, void* c, const float* bias, const E
               {static_cast<float*>(c), {row.c}, {1}}, {bias});
     bias = nullptr;
   } else {
+    const OneThread one(small && takes_microseconds(*this));
     const dnnl_status_t status =
         dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, inner, alpha,
                    static_cast<const float*>(a), row.a, static_cast<const float*>(b), row.b,
