@@ -12,7 +12,7 @@ namespace {
 // Shorter broadcasts go down a tree as a whole.
 constexpr size_t kMaxTreeBytes = size_t{32} << 10;
 // Of an all-to-all, how many chunks a rank may be ahead of its peer.
-constexpr size_t kPairChunkBytes = size_t{128} << 10;
+constexpr size_t kExchangeChunkBytes = size_t{128} << 10;
 constexpr int64_t kPairWindow = 8;
 // Limit of buffered messages that have not been received; beyond it a sender waits. A receiver
 // confirms what it has taken in parts of kConfirmBytes.
@@ -20,11 +20,6 @@ constexpr size_t kMaxUnconfirmed = size_t{256} << 20, kConfirmBytes = size_t{8} 
 
 // Labels of collectives, and of confirmations; those of messages are their tags.
 constexpr uint64_t kCollective = uint64_t{1} << 47, kConfirmation = uint64_t{1} << 46;
-
-void wait_all(std::vector<std::unique_ptr<Transfer>>& transfers, Deadline deadline) {
-  for (const auto& t : transfers) t->wait(deadline);
-  transfers.clear();
-}
 
 // A vector in slices: the hosts get the same share of it, and the ranks of a host the same share of
 // that. They begin on cache lines, so that two ranks never write the same one.
@@ -171,14 +166,14 @@ void Exchange::all_to_all(const Call& c, const HostLayout& layout, const HostMem
     const int r = (rank() + i) % size();
     if (layout.host_of(r) != layout.host_of(rank())) peers.push_back(r);
   }
-  const auto chunks = static_cast<int64_t>((bytes + kPairChunkBytes - 1) / kPairChunkBytes);
+  const auto chunks = static_cast<int64_t>((bytes + kExchangeChunkBytes - 1) / kExchangeChunkBytes);
   std::vector<Transfers> receives(size_t{kPairWindow}), sends(size_t{kPairWindow});
   for (int64_t k = 0; k < chunks + kPairWindow; ++k) {
     const auto slot = static_cast<size_t>(k % kPairWindow);
     wait_all(receives[slot], deadline);
     wait_all(sends[slot], deadline);
-    const size_t at = static_cast<size_t>(k) * kPairChunkBytes;
-    const size_t part = at < bytes ? std::min(kPairChunkBytes, bytes - at) : 0;
+    const size_t at = static_cast<size_t>(k) * kExchangeChunkBytes;
+    const size_t part = at < bytes ? std::min(kExchangeChunkBytes, bytes - at) : 0;
     for (const int r : peers) {
       const size_t there = static_cast<size_t>(r) * bytes + at;
       if (part > 0) receives[slot].push_back(post_receive(r, label, out + there, part));

@@ -18,6 +18,11 @@ class Transfer {
   virtual void wait(Deadline deadline) = 0;
 };
 
+inline void wait_all(std::vector<std::unique_ptr<Transfer>>& transfers, Deadline deadline) {
+  for (const auto& t : transfers) t->wait(deadline);
+  transfers.clear();
+}
+
 class Messenger {
  public:
   // Messages of one label between two ranks arrive in the order in which they were sent.

@@ -13,12 +13,11 @@
 #include <sstream>
 
 #include "fleetx/base/error.h"
+#include "fleetx/comm/last_error.h"
 #include "fleetx/comm/shared.h"
 
 namespace fleetx::comm {
 namespace {
-
-std::string reason() { return std::strerror(errno); }
 
 Fd make_memory_file(const char* name) {
   Fd fd(memfd_create(name, MFD_CLOEXEC));

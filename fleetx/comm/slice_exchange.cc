@@ -21,11 +21,6 @@ constexpr size_t kMaxScratchBytes = size_t{64} << 20;
 
 using Source = SlicePlan::Source;
 
-void wait_all(std::vector<std::unique_ptr<Transfer>>& transfers, Deadline deadline) {
-  for (const auto& t : transfers) t->wait(deadline);
-  transfers.clear();
-}
-
 template <class T>
 T& in_ring(std::vector<T>& ring, int64_t k) {
   return ring[static_cast<size_t>(k) % ring.size()];

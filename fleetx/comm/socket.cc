@@ -18,11 +18,10 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/comm/interruptible_wait.h"
+#include "fleetx/comm/last_error.h"
 
 namespace fleetx::comm {
 namespace {
-
-std::string reason() { return std::strerror(errno); }
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -61,8 +60,6 @@ void wait_for(int fd, short events, Deadline deadline) {
     check_interrupt();
   }
 }
-
-bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 // An empty Fd with errno set if this attempt failed.
 Fd try_connect(const addrinfo& address, Deadline deadline) {

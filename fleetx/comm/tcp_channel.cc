@@ -12,6 +12,7 @@
 
 #include "fleetx/base/error.h"
 #include "fleetx/comm/interruptible_wait.h"
+#include "fleetx/comm/last_error.h"
 #include "fleetx/comm/tcp_tls.h"
 
 namespace fleetx::comm {
@@ -20,10 +21,6 @@ namespace {
 // A host that has not acknowledged data or a probe for this long is gone, as for the store.
 constexpr uint32_t kSilenceMs = 4000;
 constexpr int kBufferBytes = 1 << 20;
-
-std::string reason() { return std::strerror(errno); }
-
-bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 [[noreturn]] void throw_lost() {
   if (errno == EPIPE || errno == ECONNRESET) throw ConnectionLost("closed its connection");

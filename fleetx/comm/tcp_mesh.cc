@@ -22,7 +22,7 @@ namespace {
 // waits for long messages looks as well while that is what such waits take: on fast links, where a
 // chunk of a collective (slice_exchange.cc) comes in 200 us.
 constexpr size_t kShortBytes = size_t{64} << 10;
-constexpr std::chrono::microseconds kSpin{200}, kQueueThreadSpin{15}, kNoSpin{0};
+constexpr std::chrono::microseconds kSocketSpin{200}, kSocketSpinBesideStep{15}, kNoSpin{0};
 constexpr int kLooksPerYield = 4;
 constexpr int kMemory = 4;  // of waits that were short
 // How often a sleeping thread calls its check, and looks for hosts that do not answer.
@@ -353,7 +353,9 @@ bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& ch
   const bool beside = CallQueue::on_thread();
   const bool spins = is_short || (!beside && short_waits_ > 0);
   const auto begin = Clock::now();
-  const Deadline spin_end = begin + (!spins ? kNoSpin : beside ? kQueueThreadSpin : kSpin);
+  const Deadline spin_end = begin + (!spins   ? kNoSpin
+                                     : beside ? kSocketSpinBesideStep
+                                              : kSocketSpin);
   Deadline next_check = begin + kCheckPeriod;
   for (int turn = 0; !done(); ++turn) {
     const auto now = Clock::now();
@@ -380,7 +382,8 @@ bool TcpMesh::wait(const TcpRequest& request, Deadline deadline, const Check& ch
     }
   }
   if (!is_short && !beside)
-    short_waits_ = std::clamp(short_waits_ + (Clock::now() - begin < kSpin ? 1 : -1), 0, kMemory);
+    short_waits_ =
+        std::clamp(short_waits_ + (Clock::now() - begin < kSocketSpin ? 1 : -1), 0, kMemory);
   return true;
 }
 

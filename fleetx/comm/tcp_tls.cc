@@ -19,7 +19,7 @@ struct Free {
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
 };
 
-std::string reason() {
+std::string tls_reason() {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
   const char* const text = ERR_reason_error_string(code);
@@ -38,7 +38,7 @@ BIO* quiet_socket(int fd) {
   static BIO_METHOD* const method = [] {
     const BIO_METHOD* const socket = BIO_s_socket();
     BIO_METHOD* const m = BIO_meth_new(BIO_TYPE_SOCKET, "socket without SIGPIPE");
-    FLEETX_CHECK(m != nullptr, "TLS: ", reason());
+    FLEETX_CHECK(m != nullptr, "TLS: ", tls_reason());
     BIO_meth_set_write(m, send_quietly);
     BIO_meth_set_read(m, BIO_meth_get_read(socket));
     BIO_meth_set_ctrl(m, BIO_meth_get_ctrl(socket));
@@ -56,7 +56,7 @@ class TlsChannel final : public Channel {
   TlsChannel(Fd fd, SSL_CTX* context, bool is_server) : Channel(std::move(fd)) {
     ssl_.reset(SSL_new(context));
     BIO* const socket = quiet_socket(this->fd());
-    FLEETX_CHECK(ssl_ != nullptr && socket != nullptr, "TLS: ", reason());
+    FLEETX_CHECK(ssl_ != nullptr && socket != nullptr, "TLS: ", tls_reason());
     SSL_set_bio(ssl_.get(), socket, socket);
     is_server ? SSL_set_accept_state(ssl_.get()) : SSL_set_connect_state(ssl_.get());
   }
@@ -84,7 +84,7 @@ class TlsChannel final : public Channel {
     FLEETX_CHECK(
         SSL_export_keying_material(ssl_.get(), reinterpret_cast<unsigned char*>(key.data()),
                                    key.size(), kLabel.data(), kLabel.size(), nullptr, 0, 0) == 1,
-        "TLS: ", reason());
+        "TLS: ", tls_reason());
     return key;
   }
 
@@ -116,7 +116,7 @@ class TlsChannel final : public Channel {
     if (error == SSL_ERROR_SYSCALL && errno != 0 && errno != ECONNRESET && errno != EPIPE)
       throw ConnectionLost(str("is not reachable: ", std::strerror(errno)), true);
     if (error == SSL_ERROR_SSL)
-      if (const std::string why = reason(); why.find("eof") == std::string::npos)
+      if (const std::string why = tls_reason(); why.find("eof") == std::string::npos)
         throw NotTrusted(str("does not agree on TLS: ", why, kCompareTls));
     throw ConnectionLost(agreed_
                              ? "closed its connection"
@@ -134,19 +134,19 @@ class OpenSslContext final : public TlsContext {
                  const std::string& authority)
       : context_(SSL_CTX_new(TLS_method())) {
     SSL_CTX* const c = context_.get();
-    FLEETX_CHECK(c != nullptr, "TLS: ", reason());
+    FLEETX_CHECK(c != nullptr, "TLS: ", tls_reason());
     SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION);
     SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
     SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(c, 0);  // every connection is used for long
     check_arg(SSL_CTX_use_certificate_chain_file(c, certificate.c_str()) == 1, "FLEETX_TLS_CERT: '",
-              certificate, "': ", reason());
+              certificate, "': ", tls_reason());
     check_arg(SSL_CTX_use_PrivateKey_file(c, key.c_str(), SSL_FILETYPE_PEM) == 1 &&
                   SSL_CTX_check_private_key(c) == 1,
-              "FLEETX_TLS_KEY: '", key, "': ", reason());
+              "FLEETX_TLS_KEY: '", key, "': ", tls_reason());
     check_arg(SSL_CTX_load_verify_locations(c, authority.c_str(), nullptr) == 1, "FLEETX_TLS_CA: '",
-              authority, "': ", reason());
+              authority, "': ", tls_reason());
   }
 
   std::unique_ptr<Channel> over(Fd socket, bool is_server) const override {

@@ -9,7 +9,7 @@
 namespace fleetx::data {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 28;
+constexpr uint64_t kMostFileBytes = uint64_t{1} << 28;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ Vocabulary Vocabulary::parse(std::string_view text, const std::string& name) {
 }
 
 Vocabulary Vocabulary::load(const std::string& path) {
-  return parse(read_file(path, kMostBytes), path);
+  return parse(read_file(path, kMostFileBytes), path);
 }
 
 void Vocabulary::save(const std::string& path) const {

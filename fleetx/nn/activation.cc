@@ -5,14 +5,6 @@
 #include "fleetx/base/names.h"
 
 namespace fleetx::nn {
-namespace {
-
-Var unary(std::string_view op, const Var& x, const Where& where, ir::Attrs attrs = {}) {
-  return call(x, op, {{"x", x}}, std::move(attrs), where);
-}
-
-}  // namespace
-
 Var relu(const Var& x, Where where) { return unary("relu", x, where); }
 Var relu6(const Var& x, Where where) { return unary("relu6", x, where); }
 Var leaky_relu(const Var& x, double alpha, Where where) {

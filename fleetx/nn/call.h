@@ -26,4 +26,9 @@ inline ir::Results call(const Var& first, std::string_view type, const std::vect
   return first.builder().op(type, args, std::move(attrs), dests);
 }
 
+// An op of one input.
+inline Var unary(std::string_view type, const Var& x, const Where& where, ir::Attrs attrs = {}) {
+  return call(x, type, {{"x", x}}, std::move(attrs), where);
+}
+
 }  // namespace fleetx::nn

@@ -3,10 +3,6 @@
 namespace fleetx::nn {
 namespace {
 
-Var unary(std::string_view op, const Var& x, const Where& where, ir::Attrs attrs = {}) {
-  return call(x, op, {{"x", x}}, std::move(attrs), where);
-}
-
 Var many(std::string_view op, const std::vector<Var>& xs, int axis, const Where& where) {
   check_arg(!xs.empty(), ir::Loc::of(where), ": ", op, " of no variables");
   return call(xs[0], op, {{"xs", xs}}, {{"axis", axis}}, where);

@@ -3,10 +3,6 @@
 namespace fleetx::nn {
 namespace {
 
-Var unary(std::string_view op, const Var& x, const Where& where, ir::Attrs attrs = {}) {
-  return call(x, op, {{"x", x}}, std::move(attrs), where);
-}
-
 Var binary(std::string_view op, const Var& x, const Var& y, BinaryOptions o, const Where& where) {
   return call(x, op, {{"x", x}, {"y", y}}, {{"axis", o.axis}}, where);
 }
