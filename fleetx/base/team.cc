@@ -13,6 +13,7 @@
 #include <memory>
 #include <thread>
 
+#include "fleetx/base/contention.h"
 #include "fleetx/base/error.h"
 #include "fleetx/base/team_regions.h"
 
@@ -99,14 +100,22 @@ class Team {
     regions.fetch_add(1, std::memory_order_relaxed);
     region.floating_point = _mm_getcsr();
     unfinished_.store(region.parts, std::memory_order_relaxed);
+    const auto begin = Contention::Clock::now();
+    const bool alone = region.runs == Runs::kAnywhere && contention_.is_alone(begin);
+    helpers_called_ = !alone;
     const uint64_t number = publish(region);
-    wake_below(0, region.parts);
-    work(region, number, 0);
+    if (!alone) wake_below(0, region.parts);
+    const int own = work(region, number, 0);
+    const auto waits = Contention::Clock::now();
     wait(slots_[0]->sleeper, [&] { return unfinished_.load() == 0; });
+    if (!alone && own > 0 && region.runs != Runs::kEverywhere)
+      contention_.add((waits - begin) * region.parts / own, Contention::Clock::now() - begin,
+                      waits);
     regions.fetch_sub(1, std::memory_order_relaxed);
   }
 
   void barrier(const Place& place) {
+    if (!helpers_called_.exchange(true)) wake_below(0, place.parts);
     const uint64_t round = round_.load();
     if (arrived_.fetch_add(1) + 1 == place.parts) {
       arrived_.store(0);
@@ -176,22 +185,25 @@ class Team {
     return last < number && claimed.compare_exchange_strong(last, number);
   }
 
-  // Its own part first: it found the data of it in its cache in the last region.
-  void work(const Region& r, uint64_t number, int index) {
+  // Its own part first: it found the data of it in its cache in the last region. How many it ran.
+  int work(const Region& r, uint64_t number, int index) {
+    int ran = 0;
     for (int i = 0; i < r.parts; ++i) {
       const int part = (index + i) % r.parts;
       if (claim(part, number)) {
         current = {this, {part, r.parts, true}};
         r.body(r.context, part);
         current = {};
+        ++ran;
         // The last part wakes the leader, if it sleeps.
         if (unfinished_.fetch_sub(1) == 1) {
           if (index != 0) wake(slots_[0]->sleeper);
-          return;
+          return ran;
         }
       }
-      if (r.runs == Runs::kEverywhere) return;
+      if (r.runs == Runs::kEverywhere) return ran;
     }
+    return ran;
   }
 
   void serve(int index, uint64_t seen) {
@@ -222,6 +234,8 @@ class Team {
   alignas(64) std::atomic<int> unfinished_{0};
   alignas(64) std::atomic<int> arrived_{0};
   std::atomic<uint64_t> round_{0};
+  Contention contention_;                    // of the leader
+  std::atomic<bool> helpers_called_{false};  // for this region
   int threads_ = 1;
   std::array<std::unique_ptr<Slot>, kMost> slots_;
 };

@@ -4,7 +4,8 @@
 //
 // A machine may be shared, so nobody waits for long on a core: who waits spins for kSpinMicros and
 // then sleeps. And a region does not depend on a helper that the system keeps from running: a part
-// that nobody has begun is taken by whoever is free. So what runs a part may differ from region to
+// that nobody has begun is taken by whoever is free, and where helpers are stopped too often
+// (contention.h) the leader does not call them. So what runs a part may differ from region to
 // region, but not what the part is.
 #pragma once
 
@@ -16,7 +17,8 @@ inline constexpr int kSpinMicros = 30;
 inline constexpr int kMost = 1024;  // parts of a region
 
 enum class Runs {
-  kAnywhere,    // each part on the next thread that is free
+  kAnywhere,  // each part on the next thread that is free; parts wait for others in barrier() only
+  kTogether,  // the same, but a part may wait for the others in a way of its own
   kEverywhere,  // part i on thread i of the team: to set something up in each
 };
 
