@@ -15,9 +15,12 @@ constexpr Contention::Clock::duration kFirstRest = 30ms, kLongestRest = 800ms;
 
 }  // namespace
 
-void Contention::add(Clock::duration alone, Clock::duration with_helpers, Clock::time_point now) {
-  alone_ += alone;
-  with_helpers_ += with_helpers;
+void Contention::add(int parts, int ran, Clock::duration own, Clock::duration whole,
+                     Clock::time_point now) {
+  with_helpers_ += whole;
+  // A helper's part may be twice as large as the leader's (two of three items); beyond that it was
+  // held up.
+  alone_ += own + (parts - ran) * std::min(whole, 2 * own / ran);
   if (with_helpers_ < kWindow) return;
   if (with_helpers_ > alone_) {
     rest_ = std::clamp(2 * rest_, kFirstRest, kLongestRest);

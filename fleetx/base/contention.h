@@ -14,12 +14,13 @@ class Contention {
   // The leader should run the parts of the next region by itself.
   bool is_alone(Clock::time_point now) const { return now < alone_until_; }
 
-  // A region with helpers took this long, and would have taken that long alone: as often as long as
-  // the leader's own parts as there are parts.
-  void add(Clock::duration alone, Clock::duration with_helpers, Clock::time_point now);
+  // A region with helpers: `whole` is how long it took, `own` how long the leader computed its
+  // `ran` of the parts.
+  void add(int parts, int ran, Clock::duration own, Clock::duration whole, Clock::time_point now);
 
  private:
-  Clock::duration alone_{}, with_helpers_{};  // of the regions in this window
+  // What the regions in this window took, and would have taken without helpers.
+  Clock::duration with_helpers_{}, alone_{};
   Clock::duration rest_{};
   Clock::time_point alone_until_{};
 };

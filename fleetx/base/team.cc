@@ -105,12 +105,13 @@ class Team {
     helpers_called_ = !alone;
     const uint64_t number = publish(region);
     if (!alone) wake_below(0, region.parts);
-    const int own = work(region, number, 0);
-    const auto waits = Contention::Clock::now();
+    const int ran = work(region, number, 0);
+    const auto own = Contention::Clock::now() - begin;
     wait(slots_[0]->sleeper, [&] { return unfinished_.load() == 0; });
-    if (!alone && own > 0 && region.runs != Runs::kEverywhere)
-      contention_.add((waits - begin) * region.parts / own, Contention::Clock::now() - begin,
-                      waits);
+    if (!alone && ran > 0 && region.runs != Runs::kEverywhere) {
+      const auto end = Contention::Clock::now();
+      contention_.add(region.parts, ran, own, end - begin, end);
+    }
     regions.fetch_sub(1, std::memory_order_relaxed);
   }
 

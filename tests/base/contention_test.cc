@@ -6,48 +6,50 @@ namespace fleetx::team {
 namespace {
 
 using namespace std::chrono_literals;
+using Duration = Contention::Clock::duration;
 using Time = Contention::Clock::time_point;
 
-// Regions of 1 ms one after the other from `now` on, until the team's leader is alone or the time
-// is up; what a region would take alone is given.
-Time run(Contention& c, Time now, Time end, Contention::Clock::duration alone) {
+// Regions of two parts, one after the other from `now` on, until the leader is alone or the time is
+// up. It computes for `own` in each, which lasts 1 ms.
+Time run(Contention& c, Time now, Time end, Duration own) {
   while (now < end && !c.is_alone(now)) {
     now += 1ms;
-    c.add(alone, 1ms, now);
+    c.add(2, 1, own, 1ms, now);
   }
   return now;
 }
 
 TEST(Contention, HelpersThatHelpAreKept) {
+  for (const Duration own : {1000us, 700us, 500us /* one of three items */}) {
+    Contention c;
+    EXPECT_EQ(run(c, Time(), Time() + 1s, own), Time() + 1s);
+  }
+}
+
+TEST(Contention, PartsThatTheLeaderTookOverAreNoLoss) {
   Contention c;
-  const Time end = Time() + 1s;
-  EXPECT_EQ(run(c, Time(), end, 1900us), end);
-  EXPECT_EQ(run(c, end, end + 1s, 1000us), end + 1s);  // no loss, either
+  for (int i = 0; i < 100; ++i) c.add(2, 2, 1ms, 1ms, Time() + 1ms);
+  EXPECT_FALSE(c.is_alone(Time() + 1ms));
 }
 
 TEST(Contention, HelpersThatHoldUpRestForLongerAndLonger) {
   Contention c;
-  Time now = run(c, Time(), Time() + 1s, 500us);
+  Time now = run(c, Time(), Time() + 1s, 100us);
   EXPECT_EQ(now, Time() + 15ms);
-  const auto rest = [&] {
-    Time wakes = now;
-    while (c.is_alone(wakes)) wakes += 1ms;
-    now = run(c, wakes, wakes + 1s, 500us);
-    EXPECT_EQ(now, wakes + 15ms);
-    return wakes;
-  };
-  Time last = now;
   for (const auto expected : {30ms, 60ms, 120ms, 240ms, 480ms, 800ms, 800ms}) {
-    EXPECT_EQ(rest() - last, expected);
-    last = now;
+    Time rested = now;
+    while (c.is_alone(rested)) rested += 1ms;
+    EXPECT_EQ(rested - now, expected);
+    now = run(c, rested, rested + 1s, 100us);
+    EXPECT_EQ(now, rested + 15ms);
   }
 }
 
 TEST(Contention, OneStallInAWindowThatHelpersShortenIsNone) {
   Contention c;
   for (int round = 0; round < 50; ++round) {
-    c.add(20ms, 10ms, Time() + 1ms);
-    c.add(0ms, 3ms, Time() + 2ms);  // a time slice
+    c.add(2, 1, 12ms, 12ms, Time() + 1ms);
+    c.add(2, 1, 0ms, 3ms, Time() + 2ms);  // a time slice
     EXPECT_FALSE(c.is_alone(Time() + 3ms));
   }
 }
@@ -55,11 +57,11 @@ TEST(Contention, OneStallInAWindowThatHelpersShortenIsNone) {
 TEST(Contention, AfterAWindowThatHelpsTheRestIsShortAgain) {
   Contention c;
   Time now = Time();
-  for (int i = 0; i < 6; ++i) c.add(0ms, 15ms, now);
+  for (int i = 0; i < 6; ++i) c.add(2, 1, 0ms, 15ms, now);
   EXPECT_TRUE(c.is_alone(now + 799ms));
   now += 1s;
-  c.add(30ms, 15ms, now);
-  c.add(0ms, 15ms, now);
+  c.add(2, 1, 15ms, 15ms, now);
+  c.add(2, 1, 0ms, 15ms, now);
   EXPECT_TRUE(c.is_alone(now + 29ms));
   EXPECT_FALSE(c.is_alone(now + 30ms));
 }

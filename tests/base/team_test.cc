@@ -83,7 +83,7 @@ void hold_up() {
   const auto leader = std::this_thread::get_id();
   run(
       3,
-      [&](int) { std::this_thread::sleep_for(std::this_thread::get_id() == leader ? 2ms : 40ms); },
+      [&](int) { std::this_thread::sleep_for(std::this_thread::get_id() == leader ? 5ms : 80ms); },
       team::Runs::kTogether);
   std::this_thread::sleep_for(2ms);  // helpers sleep again, or they would join of themselves
 }
