@@ -185,6 +185,17 @@ def test_optimizers_around_each_other_bring_all_their_strategies():
         DistributedOptimizer(recompute(static.amp.decorate(inner)))
 
 
+def test_local_sgd_of_1_x():
+    from paddle.fluid.incubate.fleet.collective import DistributedStrategy
+    for name, value in (("collective_mode", "local_sgd"), ("use_local_sgd", True)):
+        strategy = DistributedStrategy()
+        assert strategy.collective_mode is None and not strategy.localsgd
+        setattr(strategy, name, value)
+        assert strategy.localsgd and strategy.use_local_sgd and strategy.collective_mode == "local_sgd"
+    with pytest.raises(ValueError, match="collective_mode.*local_sgd"):
+        strategy.collective_mode = "sgd"
+
+
 def test_a_budget_needs_the_batch():
     strategy = paddle.distributed.fleet.DistributedStrategy()
     strategy.recompute, strategy.recompute_configs = True, {"budget_MB": 10}
