@@ -84,6 +84,12 @@ void bind_scope(py::module_& m) {
              const Tensor next = tensor_from(value);
              s.set(name, now == nullptr ? next : in_dtype(next, now->dtype()));
            })
+      // In the type that a program declares: NumPy has no bf16.
+      .def("set_as",
+           [](Scope& s, const ir::Program& program, const std::string& name,
+              const py::array& value) {
+             s.set(name, in_dtype(tensor_from(value), program.var(name).type.dtype));
+           })
       .def("shape",
            [](const Scope& s, const std::string& name) {
              const Tensor* t = s.find(name);

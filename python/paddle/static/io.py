@@ -221,7 +221,7 @@ def read_inference_model(model_path, params_path):
         program = Program(native.Program.parse_proto(file.read(), model_path))
     arrays, metadata = native.load_tensors(params_path)
     for name, value in arrays.items():
-        global_scope().native.set(name, value)
+        global_scope().native.set_as(program.ir, name, value)
     if "feed" not in metadata or "fetch" not in metadata:
         raise native.CorruptFileError(f"{params_path} does not say what is fed and fetched; it is not an inference model")
     program.feed_names, program.fetch_names = json.loads(metadata["feed"]), json.loads(metadata["fetch"])

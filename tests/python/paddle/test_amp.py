@@ -175,6 +175,21 @@ def test_parameters_of_16_bits():
         train(static.amp.decorate(paddle.optimizer.SGD(0.1), use_pure_fp16=True))
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_an_inference_model_with_parameters_of_16_bits(tmp_path, dtype):
+    loss, hidden = network()
+    static.amp.decorate(paddle.optimizer.SGD(0.1), use_pure_fp16=True, use_fp16_guard=False, dtype=dtype).minimize(loss)
+    exe, main = static.Executor(paddle.CPUPlace()), static.default_main_program()
+    exe.run(static.default_startup_program())
+    exe.run(main, feed={"x": X, "y": Y}, fetch_list=[loss])
+    want, = exe.run(main.clone(for_test=True), feed={"x": X, "y": Y}, fetch_list=[hidden])
+    static.save_inference_model(str(tmp_path / "model"), [main.global_block().var("x")], [hidden], exe)
+    with static.scope_guard(static.Scope()):
+        program, feeds, fetches = static.load_inference_model(str(tmp_path / "model"), exe)
+        assert {p.dtype for p in program.all_parameters()} == {dtype}
+        np.testing.assert_array_equal(exe.run(program, feed={feeds[0]: X}, fetch_list=fetches)[0], want)
+
+
 def test_parameters_of_16_bits_begin_as_those_of_32():
     def first_values(optimizer):
         main, startup = static.Program(), static.Program()

@@ -99,3 +99,44 @@ def test_one_worker_that_saves_alone_is_told_what_differs(tmp_path):
     assert "fleet.save_persistables, called by all workers" in result.output
     result = documents.run("fleetrun --nproc_per_node=2 train.py dropout saved 0 1 static.save", tmp_path)
     assert result.code == 0 and "differ between" not in result.output, result.output
+
+
+STATISTICS = '''
+import sys
+import numpy as np
+import paddle
+from paddle import static
+from paddle.distributed import fleet
+
+paddle.enable_static()
+fleet.init(is_collective=True)
+x = static.data("x", [None, 4], "float32")
+loss = paddle.mean(paddle.square(static.nn.batch_norm(static.nn.fc(x, 3), moving_mean_name="mean")))
+strategy = fleet.DistributedStrategy()
+strategy.localsgd, strategy.localsgd_configs = True, {"k_steps": 2}
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy).minimize(loss)
+exe = static.Executor(paddle.CPUPlace())
+exe.run(static.default_startup_program())
+if sys.argv[1] == "load":
+    paddle.fluid.io.load_persistables(exe, "saved", static.default_main_program())
+else:
+    exe.run(feed={"x": np.random.RandomState(fleet.worker_index()).randn(8, 4).astype("float32")}, fetch_list=[loss])
+    fleet.save_persistables(exe, "saved")
+value = np.array(static.global_scope().find_var("mean").get_tensor())
+print("of worker", fleet.worker_index(), value.tobytes().hex(), value.sum(), flush=True)
+'''
+
+
+def test_statistics_of_each_worker_where_all_save(tmp_path):
+    """localsgd: all workers must call save_persistables, so that running statistics are those of each."""
+    (tmp_path / "train.py").write_text(STATISTICS)
+
+    def means(workers, what):
+        result = documents.run(f"fleetrun --nproc_per_node={workers} --log_dir log{workers}{what} train.py {what}", tmp_path)
+        assert result.code == 0, result.output
+        logs = [(tmp_path / f"log{workers}{what}" / f"workerlog.{i}").read_text() for i in range(workers)]
+        return [re.search(r"of worker \d (\S+) (\S+)", log).groups() for log in logs]
+
+    saved = means(2, "save")
+    assert saved[0] != saved[1] and means(2, "load") == saved
+    np.testing.assert_allclose(float(means(1, "load")[0][1]), np.mean([float(s) for _, s in saved]), rtol=1e-4)

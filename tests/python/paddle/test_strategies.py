@@ -7,6 +7,7 @@ import pytest
 import documents
 import paddle
 from paddle import fluid, static
+from paddle.distributed.fleet.optimizer import DistributedOptimizer
 
 JOB = '''
 import numpy as np
@@ -152,6 +153,47 @@ def test_recompute_of_1_x(rng):
     assert losses(lambda: fluid.optimizer.RecomputeOptimizer(fluid.optimizer.Adam(0.1)), batches) == plain
     with pytest.raises(TypeError, match="list"):
         fluid.optimizer.RecomputeOptimizer(fluid.optimizer.Adam(0.1))._set_checkpoints("h")
+
+
+def test_optimizers_around_each_other_bring_all_their_strategies():
+    """fleet takes them apart from the outside, whatever the order is."""
+    def recompute(inner):
+        return fluid.optimizer.RecomputeOptimizer(inner)
+
+    def merge(inner):
+        return fluid.optimizer.GradientMergeOptimizer(inner, k_steps=2)
+
+    for given in (None, paddle.distributed.fleet.DistributedStrategy()):
+        for outer, inner, names in ((static.amp.decorate, recompute, {"amp", "recompute"}),
+                                    (recompute, static.amp.decorate, {"amp", "recompute"}),
+                                    (merge, recompute, {"gradient_merge", "recompute"}),
+                                    (lambda o: merge(static.amp.decorate(o)), recompute, {"amp", "gradient_merge", "recompute"})):
+            optimizer = DistributedOptimizer(outer(inner(fluid.optimizer.Momentum(0.1, 0.9))), given)
+            strategy = optimizer.user_defined_strategy
+            assert {n for n in ("amp", "gradient_merge", "recompute") if getattr(strategy, n)} == names
+            assert type(optimizer.inner_opt) is fluid.optimizer.Momentum
+        assert given is None or not (given.amp or given.recompute or given.gradient_merge)
+    around_dgc = DistributedOptimizer(recompute(static.amp.decorate(fluid.optimizer.DGCMomentumOptimizer(0.1, 0.9, 5))))
+    strategy = around_dgc.user_defined_strategy
+    assert strategy.amp and strategy.dgc and strategy.recompute and strategy.dgc_configs["rampup_begin_step"] == 5
+    inner = recompute(fluid.optimizer.SGD(0.1))
+    outer = static.amp.decorate(inner, init_loss_scaling=8.0)
+    inner._set_checkpoints(["h"])  # after it was wrapped
+    strategy = DistributedOptimizer(outer).user_defined_strategy
+    assert strategy.recompute_configs["checkpoints"] == ["h"] and strategy.amp_configs["init_loss_scaling"] == 8
+    with pytest.raises(ValueError, match="recompute is asked for twice"):
+        DistributedOptimizer(recompute(static.amp.decorate(inner)))
+
+
+def test_local_sgd_of_1_x():
+    from paddle.fluid.incubate.fleet.collective import DistributedStrategy
+    for name, value in (("collective_mode", "local_sgd"), ("use_local_sgd", True)):
+        strategy = DistributedStrategy()
+        assert strategy.collective_mode is None and not strategy.localsgd
+        setattr(strategy, name, value)
+        assert strategy.localsgd and strategy.use_local_sgd and strategy.collective_mode == "local_sgd"
+    with pytest.raises(ValueError, match="collective_mode.*local_sgd"):
+        strategy.collective_mode = "sgd"
 
 
 def test_a_budget_needs_the_batch():

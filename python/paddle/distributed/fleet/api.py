@@ -214,8 +214,8 @@ _SAVES = {0: "all", 1: "delta", 2: "base"}
 def save_persistables(executor, dirname, main_program=None, mode=0, sparse_text=False):
     """Worker 0 writes; others may call it too. What the servers keep (parameters and tables, with the optimizer's state)
     they write themselves, into the same folder; init_server(dirname) reads it. Where a strategy keeps state that differs
-    between workers (residuals, shards, parameters under localsgd), all workers must call it, because worker 0 needs their
-    parts; statistics of batch norms are those of worker 0.
+    between workers (residuals, sums, shards, parameters under localsgd), all workers must call it, because worker 0 needs
+    their parts; statistics of batch norms are then those of all, else (and beside shards) those of worker 0.
 
     mode -- of tables of rows by id. 0: all rows; 2, a base: the same, and from then on it is known which rows change; 1, a
             delta: those that have changed since the last base, into the base's folder. Loading takes base and delta.
@@ -234,13 +234,22 @@ def save_persistables(executor, dirname, main_program=None, mode=0, sparse_text=
         native.fleet.pull_parameters(scope.native)
     names = program.ir.persistables()
     arrays, metadata = {}, {}
-    for name in program.ir.spread_persistables():
+    for name in _saved_by_all(program, names):
         arrays[name], rule = native.whole_of(program.ir, scope.native, name)
         if rule:
             metadata[io._new.PER_RANK + name] = rule
     if is_first_worker():
         own = io._new._values([n for n in names if n not in arrays], scope, "save_persistables")
         io.write_values(dirname, None, {**own, **arrays}, metadata)
+
+
+def _saved_by_all(program, names):
+    """What differs between the workers. Averages that forward keeps count only where all workers are known to be here."""
+    spread = program.ir.spread_persistables()
+    placement = {n: program.ir.var(n)["placement"] for n in [*spread, *names]}
+    if spread and all(placement[n].startswith("per_rank") for n in spread):
+        spread += [n for n in names if n not in spread and placement[n].startswith("per_rank")]
+    return spread
 
 
 def save_inference_model(executor, dirname, feeded_var_names, target_vars, main_program=None,

@@ -11,12 +11,13 @@ class DistributedOptimizer:
     _alone = False  # is the program that of one worker, whatever job this process is part of?
 
     def __init__(self, optimizer, strategy=None, servers=None):
+        self._given = optimizer
         # What brings a strategy with it: paddle.static.amp.decorate, DGCMomentumOptimizer, one around the other.
         while hasattr(optimizer, "added_to"):
             outer, strategy = optimizer, optimizer.added_to(strategy)
-            optimizer = outer.inner_opt
-            if optimizer is outer:
+            if not isinstance(outer, DistributedOptimizer):
                 break
+            optimizer = outer._given
         if not hasattr(optimizer, "options"):
             raise TypeError(f"distributed_optimizer takes an optimizer, not {type(optimizer).__name__}")
         self.inner_opt = self.user_defined_optimizer = optimizer

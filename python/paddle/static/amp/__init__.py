@@ -45,18 +45,15 @@ class OptimizerWithMixedPrecision(DistributedOptimizer):
     _alone = True
 
     def __init__(self, optimizer, settings):
-        strategy = DistributedStrategy()
-        strategy.amp, strategy.amp_configs = True, settings
-        super().__init__(optimizer, strategy)
+        self._settings = settings
+        super().__init__(optimizer, self.added_to(None))
 
     def added_to(self, strategy):
         """The strategy of a job, with amp as it is set here."""
-        if strategy is None:
-            return self.user_defined_strategy
-        if strategy.amp:
+        if strategy is not None and strategy.amp:
             raise native.InvalidArgumentError("amp is asked for twice: by decorate(optimizer) and by strategy.amp; leave one out")
-        both = strategy.__deepcopy__({})
-        both.amp, both.amp_configs = True, self.user_defined_strategy.amp_configs
+        both = DistributedStrategy() if strategy is None else strategy.__deepcopy__({})
+        both.amp, both.amp_configs = True, self._settings
         return both
 
     def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):

@@ -11,8 +11,9 @@ _RENAMED = {"exec_strategy": "execution_strategy", "forward_recompute": "recompu
             "use_local_sgd": "localsgd", "fuse_memory_size": "fuse_grad_size_in_MB"}
 _CONFIGS = {"recompute_checkpoints": ("recompute_configs", "checkpoints"),
             "amp_loss_scaling": ("amp_configs", "init_loss_scaling")}
-# How the original found its workers and averaged gradients; there is one way here.
-_ACCEPTED = {"mode": ("nccl2", "collective"), "collective_mode": (None, "grad_allreduce")}
+# How the original found its workers, and what they averaged: gradients, or parameters (use_local_sgd).
+_LOCAL = "local_sgd"
+_ACCEPTED = {"mode": ("nccl2", "collective"), "collective_mode": (None, "grad_allreduce", _LOCAL)}
 
 
 class DistributedStrategy(_strategy.DistributedStrategy):
@@ -23,6 +24,8 @@ class DistributedStrategy(_strategy.DistributedStrategy):
         if name in _ACCEPTED:
             if value not in _ACCEPTED[name]:
                 raise ValueError(f"DistributedStrategy.{name}: one of {_ACCEPTED[name]}, got {value!r}")
+            if value == _LOCAL:
+                self.localsgd = True
         elif name in _CONFIGS:
             configs, key = _CONFIGS[name]
             super().__setattr__(configs, {key: value})
@@ -36,7 +39,7 @@ class DistributedStrategy(_strategy.DistributedStrategy):
 
     def __getattr__(self, name):
         if name in _ACCEPTED:
-            return _ACCEPTED[name][0]
+            return _LOCAL if name == "collective_mode" and self.localsgd else _ACCEPTED[name][0]
         if name in _CONFIGS:
             configs, key = _CONFIGS[name]
             return super().__getattr__(configs)[key]
