@@ -146,8 +146,8 @@ def distributed_optimizer(optimizer, strategy=None):
 
 def made_last(optimizer):
     """The functions of fleet are about this one from now on."""
-    global _optimizer
-    _optimizer = optimizer
+    global _optimizer, _connected
+    _optimizer, _connected = optimizer, False  # its servers are others
     return optimizer
 
 
