@@ -313,6 +313,16 @@ def test_slots_that_a_program_does_not_have_are_not_fed(tmp_path, capfd):
     assert capfd.readouterr().out == "batch 0: x=[[8]]\n"
 
 
+def test_an_empty_list_of_files_says_what_to_do_instead():
+    dataset = QueueDataset()
+    dataset.init(use_var=slots())
+    with pytest.raises(ValueError, match="call set_filelist"):
+        next(iter(dataset.feeds()))
+    dataset.set_filelist([])  # as get_file_shard has it for some
+    with pytest.raises(ValueError, match="empty list.*set_line_share"):
+        next(iter(dataset.feeds()))
+
+
 def test_a_handler_changes_the_learning_rate(tmp_path):
     x = static.data("x", [None, 1], "float32")
     w = static.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0))

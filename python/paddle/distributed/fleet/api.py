@@ -1,5 +1,6 @@
 """The functions of paddle.distributed.fleet. All but init need init before."""
 import atexit
+import contextlib
 import os
 import shutil
 import sys
@@ -19,6 +20,7 @@ from paddle.distributed.fleet.topology import HybridCommunicateGroup
 _roles = None
 _strategy = None
 _optimizer = None  # made last
+_connected = False  # this worker, with its servers
 _HETER = "heter workers are not built; start the job with servers and workers"
 
 
@@ -118,8 +120,16 @@ def get_hybrid_communicate_group():
 
 
 def barrier_worker():
+    """All workers come here. Afterwards a worker has the servers' parameters of now, whatever its last step was; in geo it
+    keeps its own."""
     roles()
     native.fleet.barrier_worker()
+    if not _connected or not _has_servers():
+        return
+    from paddle._executor import global_scope
+    scope = global_scope().native
+    if all(scope.has(name) for name in main_program().ir.persistables()):  # the startup program has run
+        native.fleet.pull_parameters(scope)
 
 
 def distributed_optimizer(optimizer, strategy=None):
@@ -136,8 +146,8 @@ def distributed_optimizer(optimizer, strategy=None):
 
 def made_last(optimizer):
     """The functions of fleet are about this one from now on."""
-    global _optimizer
-    _optimizer = optimizer
+    global _optimizer, _connected
+    _optimizer, _connected = optimizer, False  # its servers are others
     return optimizer
 
 
@@ -239,7 +249,8 @@ def save_persistables(executor, dirname, main_program=None, mode=0, sparse_text=
         if rule:
             metadata[io._new.PER_RANK + name] = rule
     if is_first_worker():
-        own = io._new._values([n for n in names if n not in arrays], scope, "save_persistables")
+        with _as_servers_have_them(program, scope.native, dirname):
+            own = io._new._values([n for n in names if n not in arrays], scope, "save_persistables")
         io.write_values(dirname, None, {**own, **arrays}, metadata)
 
 
@@ -252,6 +263,22 @@ def _saved_by_all(program, names):
     return spread
 
 
+@contextlib.contextmanager
+def _as_servers_have_them(program, scope, folder):
+    """Geo: a worker trains parameters of its own. Meanwhile they have the values that the servers have saved in the
+    folder, as the rows of tables that are saved with them."""
+    trained = {name for name in program.ir.persistables() if scope.has(name + "@BASE")}
+    own = {name: scope.get(name) for name in trained}
+    if trained:
+        for name, value in native.fleet.read_variables(program.ir, os.path.abspath(folder), trained).items():
+            scope.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in own.items():
+            scope.set(name, value)
+
+
 def save_inference_model(executor, dirname, feeded_var_names, target_vars, main_program=None,
                          export_for_deployment=True, mode=0):
     """Worker 0 writes a model that one process serves without servers: rows of tables come from them."""
@@ -259,21 +286,26 @@ def save_inference_model(executor, dirname, feeded_var_names, target_vars, main_
     from paddle.fluid import io
     if not is_first_worker():
         return
-    program, scope, made = main_program, None, []
-    if _has_servers():
-        from paddle._executor import global_scope
-        scope = global_scope().native
-        native.fleet.pull_parameters(scope)
-        program = (main_program or _graph.as_list(target_vars)[0].program).clone(for_test=True)
-        tables = os.path.join(os.path.abspath(dirname), ".tables")
+    if not _has_servers():
+        io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program,
+                                export_for_deployment=export_for_deployment)
+        return
+    from paddle._executor import global_scope
+    scope, made = global_scope().native, []
+    native.fleet.pull_parameters(scope)
+    program = (main_program or _graph.as_list(target_vars)[0].program).clone(for_test=True)
+    tables = os.path.join(os.path.abspath(dirname), ".tables")
+    try:
         os.makedirs(tables, exist_ok=True)
         native.fleet.save_servers(scope, tables)
         made = native.fleet.serve_alone(program.ir, scope, tables)
-        shutil.rmtree(tables)
-    io.save_inference_model(dirname, feeded_var_names, target_vars, executor, program,
-                            export_for_deployment=export_for_deployment)
-    for name in made:
-        scope.erase(name)
+        with _as_servers_have_them(program, scope, tables):
+            io.save_inference_model(dirname, feeded_var_names, target_vars, executor, program,
+                                    export_for_deployment=export_for_deployment)
+    finally:
+        shutil.rmtree(tables, ignore_errors=True)
+        for name in made:
+            scope.erase(name)
 
 
 def _no_mode(name, mode):
@@ -374,13 +406,17 @@ def init_worker(scopes=None):
     from paddle._executor import global_scope
     scope = _graph.as_list(scopes)[0] if scopes else global_scope()
     native.fleet.init_worker(scope.native)
+    global _connected
+    _connected = True
 
 
 def stop_worker():
     """The servers have all gradients of this worker, and end when all workers have called it. In a job without servers
     it does nothing and says so; on a server it does nothing."""
+    global _connected
     if not _without_servers("stop_worker") and not is_server():
         native.fleet.stop_worker()
+        _connected = False
 
 
 def shrink(threshold=None):

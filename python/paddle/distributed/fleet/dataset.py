@@ -22,7 +22,7 @@ _REFUSED = {"fs_name": _HDFS, "fs_ugi": _HDFS, "parse_ins_id": _FORM, "parse_con
 
 class DatasetBase:
     def __init__(self):
-        self.use_var, self.filelist = [], []
+        self.use_var, self.filelist = [], None
         self.pipe_command, self.batch_size, self.thread_num = "cat", 1, 1
         self.data_format, self.ids, self.bad_line_policy = "multi_slot", 1_000_001, "raise"
         self.line_share = (0, 1)
@@ -111,7 +111,11 @@ class DatasetBase:
     # ---- reading ----
     def _read(self, batch_size):
         if not self.filelist:
-            raise native.InvalidArgumentError("the data set has no files: call set_filelist")
+            raise native.InvalidArgumentError(
+                "the data set has no files: call set_filelist" if self.filelist is None else
+                "the data set has no files: set_filelist got an empty list. Of fewer files than workers, get_file_shard gives "
+                "some none; give all files to each and divide their lines: "
+                "set_line_share(fleet.worker_index(), fleet.worker_num())")
         if not self.use_var:
             raise native.InvalidArgumentError("the data set does not know its slots: give use_var")
         slots = [(v.name, str(v.dtype), -1 if v.lod_level else _width(v)) for v in self.use_var]
