@@ -161,6 +161,8 @@ Subject from_file(const PlanRequest& c) {
 
 // Where `auto` chooses stages or divided layers, the job has another mesh than was asked for.
 Subject from_workload(const PlanRequest& c, Mesh& mesh) {
+  check_arg(c.shapes.empty(), "--shape ", c.shapes.empty() ? "" : c.shapes.front(), ": '", c.file,
+            "' is a built-in network, whose shapes are fixed; --batch N sets its batch");
   const bool alone = mesh.axes().empty();
   Workload w = describe_workload(c.file, c.batch, alone ? mesh_of({}, 1, 0) : mesh, c.with);
   if (!alone) mesh = w.mesh;

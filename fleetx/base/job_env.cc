@@ -139,6 +139,9 @@ void read_paddle(const Reader& read, JobEnv& job) {
     read.needed(job_var::kTrainersNum, "it is the number of workers");
     job.world = *read.number(job_var::kTrainersNum);
   }
+  for (const std::string& one : job.worker_endpoints)
+    check_arg(std::ranges::count(job.worker_endpoints, one) == 1, job_var::kTrainerEndpoints,
+              " has ", one, " twice; each worker has an address of its own");
   const auto count = read.number(job_var::kTrainersNum);
   check_arg(!count || *count == job.world, job_var::kTrainersNum, "=", count.value_or(0), " but ",
             job_var::kTrainerEndpoints, " has ", job.world, " entries");

@@ -97,6 +97,12 @@ class Verifier {
           At{op}, "its guard '", op.guard, "' is ", guard->type, "; a guard must be bool[1]");
     check(defined_.contains(op.guard), At{op}, "its guard '", op.guard,
           "' is read before any op has written it");
+    // Where the op that computes it is skipped, it has no value, neither true nor false.
+    const auto computed = guarded_.find(op.guard);
+    check(computed == guarded_.end(), At{op}, "its guard '", op.guard, "' is computed only where '",
+          computed == guarded_.end() ? "" : computed->second,
+          "' is true, so that it has no value in other steps. Compute it in every step "
+          "(logical_and of both), or keep it in a persistable variable");
     guards_.insert(op.guard);
   }
 

@@ -2,12 +2,12 @@
 #include <pybind11/stl.h>
 
 #include "bindings/convert.h"
+#include "bindings/executor.h"
 #include "bindings/gil.h"
 #include "bindings/interrupt.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/ir/owned.h"
 #include "fleetx/onnx/export.h"
-#include "fleetx/runtime/executor.h"
 #include "fleetx/runtime/profile_session.h"
 #include "fleetx/tensor/safetensors.h"
 #include "fleetx/train/placed_state.h"
@@ -15,7 +15,6 @@
 namespace fleetx::python {
 namespace {
 
-using runtime::Executor;
 using runtime::Scope;
 
 py::array as_array(const py::module_& numpy, const py::handle& value, const std::string& name) {
@@ -50,7 +49,7 @@ py::array as_declared(const py::handle& value, const std::string& name, DType de
   return array.attr("astype")(wanted).cast<py::array>();
 }
 
-py::list run(Executor& exe, const ir::Program& program, Scope& scope, const py::dict& feed,
+py::list run(Executor& executor, const ir::Program& program, Scope& scope, const py::dict& feed,
              const ir::Names& fetch) {
   runtime::Feeds feeds;
   feeds.reserve(feed.size());
@@ -65,7 +64,8 @@ py::list run(Executor& exe, const ir::Program& program, Scope& scope, const py::
   {
     const Interruptible guard;
     const GilReleased release;
-    results = exe.run(program, scope, feeds, fetch);
+    const std::lock_guard lock(executor.turn);
+    results = executor.runs.run(program, scope, feeds, fetch);
   }
   py::list out(results.size());
   for (size_t i = 0; i < results.size(); ++i) out[i] = array_from(results[i]);
@@ -181,13 +181,15 @@ void bind_runtime(py::module_& m) {
   py::class_<Executor>(m, "Executor")
       .def(py::init<>())
       .def("run", &run)
-      .def("plans", &Executor::plans)
-      .def("plans_made", &Executor::plans_made)
-      .def("plan_table", [](Executor& exe, const ir::Program& program, Scope& scope,
+      .def("plans", [](const Executor& e) { return e.runs.plans(); })
+      .def("plans_made", [](const Executor& e) { return e.runs.plans_made(); })
+      .def("plan_table", [](Executor& executor, const ir::Program& program, Scope& scope,
                             const std::map<std::string, py::array>& feed, const ir::Names& fetch) {
         runtime::Feeds feeds;
         for (const auto& [name, array] : feed) feeds.emplace_back(name, tensor_from(array));
-        return exe.plan(program, scope, feeds, fetch).table();
+        const GilReleased release;
+        const std::lock_guard lock(executor.turn);
+        return executor.runs.plan(program, scope, feeds, fetch).table();
       });
   m.def("num_threads", &num_threads);
 }

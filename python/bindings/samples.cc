@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "bindings/convert.h"
+#include "bindings/executor.h"
 #include "bindings/gil.h"
 #include "bindings/interrupt.h"
 #include "fleetx/data/batches.h"
@@ -110,13 +111,14 @@ train::DatasetLoop loop_of(const std::vector<InputTuple>& inputs, const ir::Name
   return loop;
 }
 
-int64_t run_over(PyBatches& batches, runtime::Executor& executor, const ir::Program& program,
+int64_t run_over(PyBatches& batches, Executor& executor, const ir::Program& program,
                  runtime::Scope& scope, const std::vector<InputTuple>& inputs,
                  const ir::Names& fetch, int64_t print_period, const py::function& show,
                  const py::object& handler, double due) {
   const train::DatasetLoop loop = loop_of(inputs, fetch, print_period, show, handler, due);
   const Waiting waiting;
-  return loop.run(executor, program, scope, batches.open());
+  const std::lock_guard lock(executor.turn);
+  return loop.run(executor.runs, program, scope, batches.open());
 }
 
 // All that is left of the batches, or only as many batches as hold `most` samples.

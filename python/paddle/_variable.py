@@ -151,6 +151,7 @@ class Variable:
 
     __str__ = __repr__
     __hash__ = object.__hash__
+    __array_ufunc__ = None  # numpy.float32(0.5) * x and array * x ask x, as 0.5 * x does
 
     def __deepcopy__(self, memo):
         return self

@@ -108,6 +108,9 @@ TEST(JobEnv, ServerFindsItsNumberByItsAddress) {
 }
 
 TEST(JobEnv, WhatContradictsItselfIsRefused) {
+  expect_refused(with(kCollective, {{"PADDLE_TRAINER_ENDPOINTS",
+                                     "10.0.0.1:6070,10.0.0.1:6071,10.0.0.1:6070,10.0.0.2:6071"}}),
+                 {"PADDLE_TRAINER_ENDPOINTS has 10.0.0.1:6070 twice"});
   expect_refused(with(kCollective, {{"PADDLE_TRAINERS_NUM", "3"}}),
                  {"PADDLE_TRAINERS_NUM=3", "has 4 entries"});
   expect_refused(with(kCollective, {{"PADDLE_TRAINER_ID", "4"}}),

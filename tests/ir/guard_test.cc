@@ -87,6 +87,17 @@ TEST(Guard, WhatIsComputedUnderItIsReadUnderItOnly) {
   EXPECT_EQ(parse_error("forward:\na = scale(x) if on\nb = scale(a) if on\n"), "no error");
 }
 
+TEST(Guard, HasAValueInEveryStep) {
+  const std::string error =
+      parse_error("forward:\nnow = equal(n, k) if on\nkept = scale(x) if now\n");
+  EXPECT_TRUE(contains(error, "scale: its guard 'now' is computed only where 'on' is true"));
+  EXPECT_TRUE(contains(error, "logical_and"));
+  // State has the value of an earlier step.
+  EXPECT_EQ(parse_error("state more : bool[1]\nforward:\n"
+                        "more = equal(n, k) if on\nkept = scale(x) if more\n"),
+            "no error");
+}
+
 TEST(Guard, KeepsItsValueForTheWholeStep) {
   EXPECT_TRUE(contains(parse_error("forward:\nkept = scale(x) if on\non = equal(n, k)\n"),
                        "is the guard of an op before it"));

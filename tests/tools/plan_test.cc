@@ -41,6 +41,7 @@ TEST_F(Plan, MistakesAreExplained) {
   expect_error(run_tool({"plan", file, "--batch", "2", "--fetch", "q"}), 2, "fetch 'q'");
   expect_error(run_tool({"plan", file, "--batch", "2", "--skip", "q"}), 2, "'q'");
   expect_error(run_tool({"plan", folder / "none", "--batch", "2"}), 2, "none");
+  expect_error(run_tool({"plan", "resnet50", "--shape", "image=2,3,64,64"}), 2, "--batch N");
 }
 
 TEST_F(Plan, OfResNet50ReordersAtTheBordersOnly) {

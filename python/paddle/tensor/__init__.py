@@ -42,6 +42,9 @@ def _constant(x, number):
     return creation.full([1], number, x.dtype)
 
 
+_divide = _operator(lambda x, n: math.scale(x, 1.0 / n), math.divide)
+
+
 def _reverse_divide(x, number):
     return math.scale(math.reciprocal(_as_float(x)), number)
 
@@ -71,7 +74,7 @@ _OPERATORS = {
     "__rsub__": _operator(lambda x, n: math.scale(x, -1.0, n), lambda x, y: math.subtract(y, x)),
     "__mul__": _operator(lambda x, n: math.scale(x, n, 0.0), math.multiply),
     "__rmul__": _operator(lambda x, n: math.scale(x, n, 0.0), math.multiply),
-    "__truediv__": _operator(lambda x, n: math.scale(_as_float(x), 1.0 / n), math.divide),
+    "__truediv__": lambda self, other: _divide(_as_float(self), other),
     "__rtruediv__": _operator(_reverse_divide, lambda x, y: math.divide(y, x)),
     "__pow__": _operator(math.power, math.pow),
     "__rpow__": _operator(lambda x, n: math.pow(_constant(x, n), x), lambda x, y: math.pow(y, x)),

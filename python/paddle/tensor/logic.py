@@ -52,6 +52,7 @@ def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
     if not _dtype.is_float(x.dtype):
         x, y = manipulation.cast(x, "float64"), manipulation.cast(y, "float64")
     near = less_equal(math.abs(math.subtract(x, y)), math.scale(math.abs(y), rtol, atol))
+    near = logical_and(near, math.isfinite(y))  # nothing but itself is close to an infinity
     if not equal_nan:
         return logical_or(near, equal(x, y), name=name)
     both_nan = logical_and(not_equal(x, x), not_equal(y, y))

@@ -80,7 +80,7 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
         out = multiply(x, scale) if bias_after_scale else multiply(add_number(x, bias), scale)
         return activate(add_number(out, bias) if bias_after_scale else out, act)
     attrs = {"scale": float(scale), "bias": float(bias), "bias_after_scale": bool(bias_after_scale)}
-    return activate(call("scale", {"x": x}, attrs, name), act)
+    return activate(call("scale", {"x": _uncut(x, scale, bias)}, attrs, name), act)
 
 
 def add_number(x, number):
@@ -92,6 +92,12 @@ def activate(x, act):
         return x
     from paddle.nn.functional import activation
     return activation.by_name(x, act)
+
+
+def _uncut(x, *factors):
+    """Integers as float32 where a factor is a fraction; else x."""
+    fractions = [f for f in factors if float(f) % 1]
+    return promoted(x, 0.5) if fractions else x
 
 
 # ---- two operands ----
@@ -213,7 +219,7 @@ def add_n(inputs, name=None):
 def clip(x, min=None, max=None, name=None):
     low = -3.4e38 if min is None else float(min)
     high = 3.4e38 if max is None else float(max)
-    return call("clip", {"x": x}, {"min": low, "max": high}, name)
+    return call("clip", {"x": _uncut(x, low, high)}, {"min": low, "max": high}, name)
 
 
 def increment(x, value=1.0, name=None):

@@ -252,6 +252,31 @@ def test_executors_of_several_threads(rng):
     assert all((results[i] == 2 * i).all() for i in range(4))
 
 
+def test_threads_take_turns_at_one_executor():
+    """In a process of its own: it would end where they did not."""
+    script = """
+import threading
+import numpy as np, paddle
+from paddle import static
+paddle.enable_static()
+x = static.data("x", [None, 4], "float32")
+total = paddle.sum(static.nn.fc(x, 256, weight_attr=paddle.nn.initializer.Constant(1.0)))
+exe, main = static.Executor(), static.default_main_program()
+exe.run(static.default_startup_program())
+right = []
+
+def work(batch):
+    fed = np.full((batch, 4), batch, "float32")
+    right.append(all(exe.run(main, feed={"x": fed}, fetch_list=[total])[0] == 1024 * batch**2 for _ in range(100)))
+threads = [threading.Thread(target=work, args=(batch,)) for batch in (1, 8, 32, 64)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+print(right)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0 and "[True, True, True, True]" in done.stdout, (done.returncode, done.stderr)
+
+
 def test_scopes_are_apart():
     x = static.data("x", [None, 2], "float32")
     y = static.nn.fc(x, 2)

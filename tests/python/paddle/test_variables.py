@@ -64,6 +64,42 @@ def test_functions_do_not_cut_numbers_either(run):
     np.testing.assert_allclose(got[3], [1.5, 2.5, 3.5])
 
 
+@pytest.mark.parametrize("dtype", ("int32", "int64"))
+def test_scale_and_clip_of_integers_do_not_cut_fractions(dtype, run):
+    x = static.data("x", [None], dtype)
+    whole = [paddle.scale(x, 2.0, 1.0), paddle.clip(x, 2, 9), paddle.clip(x, max=2.0)]
+    broken = [paddle.scale(x, 2.5), paddle.scale(x, 2.0, 0.5), fluid.layers.scale(x, 0.5), paddle.clip(x, 1.5, 2.5)]
+    assert all(out.dtype == dtype for out in whole) and all(out.dtype == "float32" for out in broken)
+    v = values(dtype)
+    wanted = [2 * v + 1, v.clip(2, 9), v.clip(None, 2), 2.5 * v, 2 * v + 0.5, 0.5 * v, v.clip(1.5, 2.5)]
+    for got, want in zip(run({"x": v}, whole + broken), wanted):
+        np.testing.assert_allclose(got, want)
+
+
+LEFT = {
+    "float32 * x": lambda x: np.float32(2.5) * x, "float64 + x": lambda x: np.float64(2.5) + x,
+    "int64 - x": lambda x: np.int64(3) - x, "float32 / x": lambda x: np.float32(1.5) / x, "array * x": lambda x: np.array([1.5, 2, 3]) * x,
+    "array - x": lambda x: np.array([1, 2, 3]) - x, "float64 ** x": lambda x: np.float64(2) ** x,
+    "float64 < x": lambda x: np.float64(1.5) < x, "0-d * x": lambda x: np.array(2.5) * x,
+}
+
+
+@pytest.mark.parametrize("dtype", ("int32", "int64", "float32"))
+@pytest.mark.parametrize("name", LEFT)
+def test_numpy_may_stand_on_the_left(name, dtype, run):
+    x = static.data("x", [None], dtype)
+    got, = run({"x": values(dtype)}, [LEFT[name](x)])
+    np.testing.assert_allclose(got, LEFT[name](values(dtype)), rtol=1e-6)
+
+
+def test_integers_are_divided_by_floats_as_they_are(run):
+    x, y = static.data("x", [None], "int64"), static.data("y", [None], "float32")
+    out = x / y
+    got, = run({"x": values("int64"), "y": np.array([0.5, 1.5, 0.25], "float32")}, [out])
+    assert out.dtype == "float32"
+    np.testing.assert_allclose(got, [2, 4 / 3, 12], rtol=1e-6)
+
+
 # ---- closeness ----
 @pytest.mark.parametrize("equal_nan", [False, True])
 def test_allclose_knows_nan(equal_nan, run):
@@ -73,6 +109,15 @@ def test_allclose_knows_nan(equal_nan, run):
                                          paddle.isclose(x, y, equal_nan=equal_nan)])
     assert bool(close[0]) == equal_nan
     np.testing.assert_array_equal(each, np.isclose(a, b, equal_nan=equal_nan))
+
+
+def test_nothing_is_close_to_an_infinity_but_itself(run):
+    x, y = static.data("x", [None], "float32"), static.data("y", [None], "float32")
+    a = np.array([1, np.inf, np.inf, -np.inf, np.nan], "float32")
+    b = np.array([np.inf, 1, -np.inf, -np.inf, np.inf], "float32")
+    for equal_nan in (False, True):
+        each, = run({"x": a, "y": b}, [paddle.isclose(x, y, equal_nan=equal_nan)])
+        np.testing.assert_array_equal(each, np.isclose(a, b, equal_nan=equal_nan))
 
 
 # ---- truth ----
