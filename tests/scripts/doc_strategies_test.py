@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+from doc_page import Compiler, listings  # noqa: E402
 
 DRIVER = r'''
 #include <cstdio>
@@ -42,32 +43,15 @@ int main() {
 '''
 
 
-def listings():
-    """{path: code} of the sections whose headings name a file of fleetx/strategies/."""
-    text = (ROOT / "docs/add-a-strategy.md").read_text()
-    files = {}
-    for section in re.split(r"^## ", text, flags=re.M)[1:]:
-        heading, _, body = section.partition("\n")
-        path = re.search(r"`fleetx/strategies/(\w+)\.cc`", heading)
-        if path:
-            files[path.group(1)] = "".join(re.findall(r"```cpp\n(.*?)```", body, flags=re.S))
-    return files
-
-
 def main():
-    build, compiler = pathlib.Path(sys.argv[1]), sys.argv[2]
-    files = listings()
-    assert set(files) == {"scale_gradients", "center_inputs", "stop_updates"}, sorted(files)
+    compiler = Compiler(*sys.argv[1:])
+    files = {pathlib.Path(path).name: code for path, code in listings("add-a-strategy.md").items()}
+    assert set(files) == {"scale_gradients.cc", "center_inputs.cc", "stop_updates.cc"}, sorted(files)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        (folder / "main.cc").write_text(DRIVER)
-        for name, code in files.items():
-            (folder / f"{name}.cc").write_text(code)
-        library = build / "fleetx"
-        subprocess.run([compiler, "-std=c++20", "-O0", f"-I{ROOT}", f"-I{library}", f"-I{build / 'made/include'}",
-                        "-fopenmp", "-Wall", "-Wextra", "-Werror", "-Wno-psabi",
-                        *sorted(map(str, folder.glob("*.cc"))), f"-L{library}", "-lfleetx",
-                        f"-Wl,-rpath,{library}", "-o", str(folder / "trained")], check=True)
+        for name, code in {"main.cc": DRIVER, **files}.items():
+            (folder / name).write_text(code)
+        compiler(*sorted(folder.glob("*.cc")), "-o", folder / "trained")
         out = subprocess.run([str(folder / "trained")], check=True, capture_output=True, text=True).stdout
     # Forward: backward was made of what the strategy left; gradients: updates read the scaled ones; updates: a guard.
     assert "x@CENTERED = scale(x) {bias=-0.5" in out, out
