@@ -56,3 +56,19 @@ def get_default_dtype():
 
 def is_float(value):
     return value in ("float32", "float64", "float16", "bfloat16")
+
+
+def constant(values, of):
+    """Numbers as ops keep them, doubles, for variables of this type. A whole number that no double holds is refused
+    instead of rounded."""
+    if is_float(of):
+        return numpy.asarray(values, "float64")
+    given = numpy.asarray(values)
+    kept = given.astype("float64")
+    if given.dtype.kind in "iuO" and kept.size and numpy.abs(kept).max() >= 2.0 ** 53:
+        for number, double in zip(given.ravel().tolist(), kept.ravel().tolist()):
+            if int(double) != number or not -2 ** 63 <= number < 2 ** 63:
+                raise native.InvalidArgumentError(
+                    f"{number} cannot be a constant: a program keeps constants as doubles, which do not hold every whole "
+                    f"number beyond 2**53; feed it as an int64 variable")
+    return kept

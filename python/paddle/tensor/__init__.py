@@ -29,7 +29,8 @@ def _operator(with_number, with_variable):
     """x <op> other. A float beside a variable of integers or bool makes it float32, an int beside bool int64."""
     def method(self, other):
         if math.is_number(other):
-            return with_number(math.promoted(self, other), float(other))
+            self = math.promoted(self, other)
+            return with_number(self, float(_dtype.constant(other, self.dtype)))
         if not isinstance(other, Variable):
             if other is None or isinstance(other, (str, dict)):
                 return NotImplemented

@@ -40,11 +40,12 @@ def full(shape, fill_value, dtype=None, name=None):
         from paddle.tensor import manipulation
         return manipulation.expand(manipulation.cast(fill_value, dtype or fill_value.dtype), shape)
     dtype = _dtype.convert(dtype or _dtype.get_default_dtype())
+    value = float(_dtype.constant(fill_value, dtype))
     numbers, sources = known_shape(shape, "full")
     if sources is None:
-        out = call("fill", {}, {"shape": numbers, "value": float(fill_value), "dtype": str(dtype)}, name)
+        out = call("fill", {}, {"shape": numbers, "value": value, "dtype": str(dtype)}, name)
     else:
-        out = _full_by(numbers, sources, float(fill_value), str(dtype), name)
+        out = _full_by(numbers, sources, value, str(dtype), name)
     out.stop_gradient = True
     return out
 
@@ -73,7 +74,8 @@ def ones(shape, dtype=None, name=None):
 
 
 def full_like(x, fill_value, dtype=None, name=None):
-    attrs = {"value": float(fill_value), "dtype": str(_dtype.convert(dtype)) if dtype else ""}
+    dtype = _dtype.convert(dtype or x.dtype)
+    attrs = {"value": float(_dtype.constant(fill_value, dtype)), "dtype": str(dtype)}
     out = call("fill_like", {"x": x}, attrs, name)
     out.stop_gradient = True
     return out
@@ -159,7 +161,7 @@ def assign(x, output=None):
     if array.ndim == 0:
         array = array.reshape(1)
     attrs = {"shape": list(array.shape), "dtype": str(_dtype.convert(array.dtype)),
-             "values": array.astype("float64").ravel().tolist()}
+             "values": _dtype.constant(array, _dtype.convert(array.dtype)).ravel().tolist()}
     if not attrs["values"]:
         raise ValueError("assign: the array is empty")
     made = emit("assign_value", {}, attrs, {"out": output} if output is not None else None)["out"][0]

@@ -54,6 +54,21 @@ def test_whole_numbers_stay_whole(dtype, run):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("make", [
+    lambda x: x % (2 ** 61 - 1), lambda x: x == 2 ** 53 + 1, lambda x: x + (2 ** 53 + 1), lambda x: paddle.full([1], 2 ** 63 - 1, "int64"),
+    lambda x: paddle.full_like(x, -2 ** 53 - 1), lambda x: paddle.to_tensor([1, 2 ** 60 + 1])])
+def test_whole_numbers_that_a_constant_cannot_hold_are_refused(make):
+    with pytest.raises(paddle.InvalidArgumentError, match=r"\d{16,} cannot be a constant: .*feed it as an int64 variable"):
+        make(static.data("x", [None], "int64"))
+
+
+def test_large_whole_numbers_that_it_can_hold_are_exact(run):
+    x = static.data("x", [None], "int64")
+    fetch = [x == 2 ** 60, paddle.full([1], -2 ** 62, "int64"), paddle.to_tensor([3, 2 ** 54])]
+    out = run({"x": np.array([2 ** 60, 2 ** 60 + 1])}, fetch)
+    assert [o.tolist() for o in out] == [[True, False], [-2 ** 62], [3, 2 ** 54]]
+
+
 def test_functions_do_not_cut_numbers_either(run):
     x = static.data("x", [None], "int64")
     outs = [paddle.pow(x, 0.5), paddle.less_than(x, 1.5), paddle.where(x > 1, x, 0.5), paddle.add(x, 0.5)]
