@@ -96,7 +96,7 @@ def activate(x, act):
 
 def _uncut(x, *factors):
     """Integers as float32 where a factor is a fraction; else x."""
-    fractions = [f for f in factors if float(f) % 1]
+    fractions = [f for f in factors if numpy.isfinite(f) and float(f) % 1]
     return promoted(x, 0.5) if fractions else x
 
 
