@@ -26,7 +26,6 @@ namespace fleetx::gomp {
 namespace {
 
 std::atomic<int64_t> adopted{0}, left{0};
-thread_local bool waits_in_barriers_only = false;
 
 // libgomp's function of this name, or that of another OpenMP library that stands in for it.
 template <class Function>
@@ -82,9 +81,6 @@ struct Task {
 int64_t adopted_regions() { return adopted.load(std::memory_order_relaxed); }
 int64_t left_regions() { return left.load(std::memory_order_relaxed); }
 
-WaitsInBarriersOnly::WaitsInBarriersOnly() { waits_in_barriers_only = true; }
-WaitsInBarriersOnly::~WaitsInBarriersOnly() { waits_in_barriers_only = false; }
-
 }  // namespace fleetx::gomp
 
 // The names and types are those of GNU OpenMP's binary interface.
@@ -138,8 +134,8 @@ void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsign
     t.function(t.data);
   };
   adopted.fetch_add(1, std::memory_order_relaxed);
-  team::run(inside ? 1 : static_cast<int>(threads), body, &task,
-            waits_in_barriers_only ? team::Runs::kAnywhere : team::Runs::kTogether);
+  // Some wait for each other: in barriers, and where products are summed in loops of their own.
+  team::run(inside ? 1 : static_cast<int>(threads), body, &task, team::Runs::kTogether);
 }
 
 }  // extern "C"

@@ -102,7 +102,6 @@ class Team {
     unfinished_.store(region.parts, std::memory_order_relaxed);
     const auto begin = Contention::Clock::now();
     const bool alone = region.runs == Runs::kAnywhere && contention_.is_alone(begin);
-    helpers_called_ = !alone;
     const uint64_t number = publish(region);
     if (!alone) wake_below(0, region.parts);
     const int ran = work(region, number, 0);
@@ -116,7 +115,6 @@ class Team {
   }
 
   void barrier(const Place& place) {
-    if (!helpers_called_.exchange(true)) wake_below(0, place.parts);
     const uint64_t round = round_.load();
     if (arrived_.fetch_add(1) + 1 == place.parts) {
       arrived_.store(0);
@@ -235,8 +233,7 @@ class Team {
   alignas(64) std::atomic<int> unfinished_{0};
   alignas(64) std::atomic<int> arrived_{0};
   std::atomic<uint64_t> round_{0};
-  Contention contention_;                    // of the leader
-  std::atomic<bool> helpers_called_{false};  // for this region
+  Contention contention_;  // of the leader
   int threads_ = 1;
   std::array<std::unique_ptr<Slot>, kMost> slots_;
 };

@@ -17,8 +17,8 @@ inline constexpr int kSpinMicros = 30;
 inline constexpr int kMost = 1024;  // parts of a region
 
 enum class Runs {
-  kAnywhere,  // each part on the next thread that is free; parts wait for others in barrier() only
-  kTogether,  // the same, but a part may wait for the others in a way of its own
+  kAnywhere,    // each part on the next thread that is free; no part waits for another
+  kTogether,    // the same, but parts may wait for each other
   kEverywhere,  // part i on thread i of the team: to set something up in each
 };
 
@@ -34,7 +34,7 @@ struct Place {
 };
 Place place();
 
-// Waits until all parts of the region have come here.
+// Waits until all parts of the region, which runs together, have come here.
 void barrier();
 
 }  // namespace fleetx::team

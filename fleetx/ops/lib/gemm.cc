@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "fleetx/base/gomp.h"
 #include "fleetx/base/simd.h"
 #include "fleetx/base/threads.h"
 #include "fleetx/ops/lib/gemm_amx.h"
@@ -195,7 +194,6 @@ void Gemm::run(const void* a, const void* b, void* c, const float* bias, const E
     bias = nullptr;
   } else {
     const OneThread one(small && takes_microseconds(*this));
-    const gomp::WaitsInBarriersOnly parts;
     const dnnl_status_t status =
         dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, inner, alpha,
                    static_cast<const float*>(a), row.a, static_cast<const float*>(b), row.b,
