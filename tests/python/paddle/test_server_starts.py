@@ -36,6 +36,48 @@ def test_staleness_holds_fast_workers_back(tmp_path):
     assert numbers(first, "took")[0] > 0.05 * 9, first
 
 
+OTHER = '''
+import sys
+import numpy as np
+import paddle
+from paddle import static
+from paddle.distributed import fleet
+paddle.enable_static()
+fleet.init()
+alone = not fleet.is_server() and fleet.worker_index() == 1
+x = static.data("x", [4 if alone else None, 4], "float32")
+h = static.nn.fc(x, 4, activation="tanh" if alone and sys.argv[1] == "other" else "relu")
+if alone:
+    static.Print(h)
+loss = paddle.mean(static.nn.fc(paddle.nn.functional.dropout(h), 1))
+test = static.default_main_program().clone(for_test=True) if alone else None
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.1)).minimize(loss)
+exe = static.Executor()
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe.run(static.default_startup_program())
+    fleet.init_worker()
+    exe.run(feed={"x": np.ones((4, 4), "float32")}, fetch_list=[loss])
+    fleet.stop_worker()
+'''
+
+
+@pytest.mark.parametrize("program", ["same", "other"])
+def test_a_worker_that_computes_another_loss_is_refused(tmp_path, program):
+    """Parameters and optimizer are the same. Batch size, a test program and what else is computed may differ."""
+    (tmp_path / "train.py").write_text(OTHER)
+    result = documents.run(f"fleetrun --server_num=1 --worker_num=2 train.py {program}", tmp_path,
+                           environment={"OMP_NUM_THREADS": "1"})
+    if program == "same":
+        assert result.code == 0, result.output
+        return
+    log = (tmp_path / "log" / "workerlog.1").read_text()
+    assert result.code != 0, result.output
+    assert "worker 1 runs another program" in log and "server: computes relu\nworker: computes tanh" in log, log
+
+
 def test_tables_of_servers_become_parameters_of_one_process(tmp_path):
     """As scripts of 1.x test what servers have saved: fluid.io.load_persistables, without fleet."""
     import paddle
