@@ -293,7 +293,6 @@ void write_manifest(const std::string& folder, const Manifest& m) {
   const std::string path = (fs::path(folder) / kManifest).string();
   write_file(path + ".new", text.str());
   fs::rename(path + ".new", path);
-  sync_folder(folder);
 }
 
 }  // namespace
@@ -358,13 +357,27 @@ void commit_snapshot(const std::string& folder, uint64_t number, int servers, Sa
     m.delta = number;
     m.delta_parts = servers;
   }
-  write_manifest(folder, m);
+  try {
+    write_manifest(folder, m);
+  } catch (const std::exception&) {
+    discard_parts(folder, number, servers, mode);
+    throw;
+  }
+  sync_folder(folder);
   for (const auto& entry : fs::directory_iterator(folder)) {
     const bool is_part = entry.path().extension() == kPart && !is_delta;
     if ((is_part || entry.path().extension() == kDelta) &&
         !parts.contains(entry.path().filename().string()))
       fs::remove(entry.path());
   }
+}
+
+void discard_parts(const std::string& folder, uint64_t number, int servers, Save mode) {
+  std::error_code ignored;
+  for (int s = 0; s < servers; ++s)
+    fs::remove(
+        fs::path(folder) / part_name(number, s, servers, mode == Save::kDelta ? kDelta : kPart),
+        ignored);
 }
 
 void read_part(const std::string& path, const VisitSection& visit) {
