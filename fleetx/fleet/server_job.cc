@@ -27,6 +27,7 @@ std::string secret_of_servers(const std::vector<std::string>& endpoints) {
 ServerJob::ServerJob(const ir::Program& main, const ir::Program& startup,
                      const ServerConfig& config, const RoleMaker& role)
     : role_(role),
+      listen_fd_(role.job().listen_fd),
       mode_(config.mode),
       tables_(fleet::server_tables(main, startup, config, role.worker_num(), role.server_num())),
       geo_(config.mode == "geo"),
@@ -54,7 +55,7 @@ void ServerJob::listen(const std::string& model_dir) {
       .job = tables_,
       .index = role_.server_index(),
       .endpoint = job.endpoint,
-      .listen_fd = job.listen_fd,
+      .listen_fd = std::exchange(listen_fd_, std::nullopt),
       .secret = secret_of(job),
       .job_id = job.job_id,
       .threads = num_threads(),
@@ -66,12 +67,17 @@ void ServerJob::listen(const std::string& model_dir) {
       .on_complete = [this, &job] { tell_launcher(launch::copied_key(job.rank, job.rejoin), ""); },
       .snapshot = job.snapshot,
       .snapshot_interval = milliseconds(job.snapshot_seconds)});
-  if (copies && job.rejoin > 0)
-    log::info("fleet", "server ", index, " waits for what its copy has learned");
-  else if (job.rejoin > 0)
-    server_->restore();
-  else if (!model_dir.empty())
-    server_->load(model_dir);
+  try {
+    if (copies && job.rejoin > 0)
+      log::info("fleet", "server ", index, " waits for what its copy has learned");
+    else if (job.rejoin > 0)
+      server_->restore();
+    else if (!model_dir.empty())
+      server_->load(model_dir);
+  } catch (...) {
+    server_.reset();  // and its port
+    throw;
+  }
   if (!job.snapshot.empty() && mode_ == "sync" && role_.server_index() == 0)
     log::warning("fleet",
                  "sync: servers make no snapshots of their own, since one that came back would be "

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "fleetx/fleet/role_maker.h"
@@ -48,6 +49,7 @@ class ServerJob {
   void tell_launcher(const std::string& key, const std::string& value) const;
 
   RoleMaker role_;
+  std::optional<int> listen_fd_;  // until a server has it
   std::string mode_;
   ps::JobSpec tables_;
   bool geo_;

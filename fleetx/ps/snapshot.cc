@@ -384,7 +384,8 @@ void read_part(const std::string& path, const VisitSection& visit) {
   const FileReader file(path);
   std::string content;
   for (uint64_t at = 0;;) {
-    check_file(file.size() - at >= kSectionHeader, path, ": it ends before its last section");
+    check_file(file.size() - at >= kSectionHeader, path,
+               ": it is cut off: it ends before its last section");
     char header[kSectionHeader];
     file.read_at(at, header, sizeof header);
     at += kSectionHeader;
@@ -392,8 +393,9 @@ void read_part(const std::string& path, const VisitSection& visit) {
     const auto tag = in.number<uint32_t>();
     const auto bytes = in.number<uint64_t>(), sum = in.number<uint64_t>();
     check_file(tag <= static_cast<uint32_t>(Section::kSeen), path, ": unknown section ", tag);
-    check_file(bytes <= kMaxSection && bytes <= file.size() - at, path, ": a section of ", bytes,
-               " bytes");
+    check_file(bytes <= kMaxSection, path, ": a section of ", bytes, " bytes");
+    check_file(bytes <= file.size() - at, path, ": it is cut off: it ends in a section of ", bytes,
+               " bytes, of which it has ", file.size() - at);
     content.resize(bytes);
     file.read_at(at, content.data(), bytes);
     at += bytes;
