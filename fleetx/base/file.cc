@@ -22,6 +22,15 @@ std::string reason(int error) { return std::generic_category().message(error); }
        str("cannot ", what, " ", path, ": ", reason(error)));
 }
 
+// The same, of a file that cannot be completed. Devices stay.
+[[noreturn]] void remove_and_refuse(const std::string& path) {
+  const int error = errno;
+  struct stat info {};
+  if (lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) unlink(path.c_str());
+  errno = error;
+  refuse("write", path);
+}
+
 }  // namespace
 
 FileReader::FileReader(const std::string& path)
@@ -65,7 +74,7 @@ void FileWriter::write(const void* data, size_t bytes) {
   while (bytes > 0) {
     const ssize_t done = ::write(fd_, from, bytes);
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) refuse("write", path_);
+    if (done < 0) remove_and_refuse(path_);
     from += done;
     bytes -= static_cast<size_t>(done);
   }
@@ -73,10 +82,10 @@ void FileWriter::write(const void* data, size_t bytes) {
 
 void FileWriter::finish() {
   FLEETX_CHECK(fd_ >= 0, path_, " is finished");
-  if (fsync(fd_) != 0) refuse("write", path_);
+  if (fsync(fd_) != 0) remove_and_refuse(path_);
   const int fd = fd_;
   fd_ = -1;
-  if (close(fd) != 0) refuse("write", path_);
+  if (close(fd) != 0) remove_and_refuse(path_);
 }
 
 std::string read_file(const std::string& path, uint64_t limit) {

@@ -241,6 +241,9 @@ void init_server(const std::string& model_dir) { servers("init_server").listen(m
 void run_server() { servers("run_server").serve(); }
 void load_server(const std::string& model_dir) { servers("load_server").load(model_dir); }
 void init_worker(runtime::Scope& scope) { servers("init_worker").connect(scope); }
+void share_learned(runtime::Scope& scope) {
+  if (is_worker() && job().servers != nullptr) job().servers->share(scope);
+}
 void stop_worker() { servers("stop_worker").worker().leave(); }
 void pull_parameters(runtime::Scope& scope) {
   if (job().own_tables == nullptr) servers("pull_parameters").pull(scope);

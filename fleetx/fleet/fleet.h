@@ -95,6 +95,10 @@ void load_server(const std::string& model_dir);  // the same as in init_server, 
 // take those that the first worker has in the scope; then the scope has the servers'. May be called
 // before the startup program, which does the same then.
 void init_worker(runtime::Scope& scope);
+// Geo: what this worker has learned in the steps since its last exchange goes to the servers, and
+// what others have learned comes into the scope. Before stop_worker, barriers and saves. It does
+// nothing where there are no such steps, in other modes, and before init_worker.
+void share_learned(runtime::Scope& scope);
 // The servers have all gradients of this worker when it returns, and end when all have called it.
 void stop_worker();
 // Brings the parameters in the scope up to date.

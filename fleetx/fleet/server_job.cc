@@ -27,9 +27,12 @@ std::string secret_of_servers(const std::vector<std::string>& endpoints) {
 ServerJob::ServerJob(const ir::Program& main, const ir::Program& startup,
                      const ServerConfig& config, const RoleMaker& role)
     : role_(role),
+      listen_fd_(role.job().listen_fd),
       mode_(config.mode),
       tables_(fleet::server_tables(main, startup, config, role.worker_num(), role.server_num())),
-      geo_(config.mode == "geo") {
+      geo_(config.mode == "geo"),
+      k_steps_(config.k_steps),
+      step_(ir::training_of(main, "servers").step) {
   if (!role_.is_worker()) return;
   worker_ = std::make_shared<WorkerServers>(
       tables_, WorkerServers::Options{.gives_first_values = role_.is_first_worker(),
@@ -52,7 +55,7 @@ void ServerJob::listen(const std::string& model_dir) {
       .job = tables_,
       .index = role_.server_index(),
       .endpoint = job.endpoint,
-      .listen_fd = job.listen_fd,
+      .listen_fd = std::exchange(listen_fd_, std::nullopt),
       .secret = secret_of(job),
       .job_id = job.job_id,
       .threads = num_threads(),
@@ -64,12 +67,17 @@ void ServerJob::listen(const std::string& model_dir) {
       .on_complete = [this, &job] { tell_launcher(launch::copied_key(job.rank, job.rejoin), ""); },
       .snapshot = job.snapshot,
       .snapshot_interval = milliseconds(job.snapshot_seconds)});
-  if (copies && job.rejoin > 0)
-    log::info("fleet", "server ", index, " waits for what its copy has learned");
-  else if (job.rejoin > 0)
-    server_->restore();
-  else if (!model_dir.empty())
-    server_->load(model_dir);
+  try {
+    if (copies && job.rejoin > 0)
+      log::info("fleet", "server ", index, " waits for what its copy has learned");
+    else if (job.rejoin > 0)
+      server_->restore();
+    else if (!model_dir.empty())
+      server_->load(model_dir);
+  } catch (...) {
+    server_.reset();  // and its port
+    throw;
+  }
   if (!job.snapshot.empty() && mode_ == "sync" && role_.server_index() == 0)
     log::warning("fleet",
                  "sync: servers make no snapshots of their own, since one that came back would be "
@@ -129,15 +137,40 @@ void ServerJob::connect(runtime::Scope& scope) {
            milliseconds(job.rejoin > 0 ? job.reconnect_seconds : kServersMayStartLater),
        .reconnect_timeout = milliseconds(job.reconnect_seconds),
        .silence = milliseconds(job.silence_seconds)});
-  bool started = true;  // the startup program has run
-  for (const ps::DenseSpec& table : tables_.dense)
-    for (const ps::DenseParam& p : table.params) started = started && scope.has(p.name);
-  if (started) with_values(scope, [&](const auto values) { servers.start_with(values); });
+  if (is_in(scope)) with_values(scope, [&](const auto values) { servers.start_with(values); });
 }
 
 void ServerJob::pull(runtime::Scope& scope) {
   if (geo_) return;  // a worker trains what it has
   with_values(scope, [&](const auto values) { worker().pull(values); });
+}
+
+// After the startup program they have.
+bool ServerJob::is_in(const runtime::Scope& scope) const {
+  for (const ps::DenseSpec& table : tables_.dense)
+    for (const ps::DenseParam& p : table.params)
+      if (!scope.has(p.name)) return false;
+  return true;
+}
+
+void ServerJob::share(runtime::Scope& scope) {
+  if (!geo_ || !worker().connected() || !scope.has(step_) || !is_in(scope)) return;
+  const int64_t done = scope.get(step_).data<int64_t>()[0];
+  // Every k-th step ends with an exchange (strategies/parameter_server.cc).
+  if (done % k_steps_ == 0 || done == shared_) return;
+  std::vector<std::pair<std::string, Tensor>> own;  // each value, then its base
+  std::vector<kernel::Servers::Exchange> values;
+  for (const ps::DenseSpec& table : tables_.dense)
+    for (const ps::DenseParam& p : table.params) {
+      own.emplace_back(p.name, scope.get(p.name));
+      own.emplace_back(p.name + "@BASE", scope.get(p.name + "@BASE"));
+    }
+  for (size_t i = 0; i < own.size(); i += 2)
+    values.push_back({worker_->parameter(own[i].first), static_cast<float*>(own[i].second.raw()),
+                      static_cast<float*>(own[i + 1].second.raw())});
+  worker_->exchange(values);
+  for (const auto& [name, value] : own) scope.set(name, value);
+  shared_ = done;
 }
 
 void ServerJob::with_values(

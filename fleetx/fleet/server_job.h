@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "fleetx/fleet/role_maker.h"
@@ -36,18 +37,25 @@ class ServerJob {
   WorkerServers& worker() const;
   void connect(runtime::Scope& scope);
   void pull(runtime::Scope& scope);
+  void share(runtime::Scope& scope);
 
  private:
   // Calls with the parameters' values as the scope has them; writes back what they became.
   void with_values(runtime::Scope& scope,
                    const std::function<void(std::span<const kernel::Servers::Value>)>& call);
 
+  bool is_in(const runtime::Scope& scope) const;  // all parameters have values there
+
   void tell_launcher(const std::string& key, const std::string& value) const;
 
   RoleMaker role_;
+  std::optional<int> listen_fd_;  // until a server has it
   std::string mode_;
   ps::JobSpec tables_;
   bool geo_;
+  int64_t k_steps_;
+  std::string step_;     // the variable that counts steps
+  int64_t shared_ = -1;  // geo: its value at the last call of share
   std::shared_ptr<WorkerServers> worker_;
   std::unique_ptr<ps::Server> server_;
 };

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
+#include <set>
 
+#include "fleetx/base/names.h"
 #include "fleetx/ops/update_rule.h"
 #include "fleetx/optim/optimizer.h"
 #include "fleetx/strategies/parameter_server.h"
@@ -82,6 +85,31 @@ ps::UpdateRulePtr rule_of(const ir::Op& update, size_t index, const ir::Program&
   return ops::make_update_rule(update, index, first);
 }
 
+// The ops that make the loss, a line each, with the parameters that they read. Sizes of batches,
+// seeds, names of other variables and what else is computed may differ between workers.
+std::string computed(const ir::Program& main, const ir::Training& training) {
+  std::set<std::string, std::less<>> read{training.loss};
+  const auto is_read = [&](const ir::Names& names) {
+    return std::ranges::any_of(names, [&](const std::string& var) { return read.contains(var); });
+  };
+  std::vector<std::string> lines;
+  for (const ir::Op& op : main.ops() | std::views::reverse) {
+    if (op.role != ir::Role::kForward || std::ranges::none_of(op.outputs, is_read)) continue;
+    for (const ir::Names& names : op.inputs) read.insert(names.begin(), names.end());
+    if (op.type() == "print") continue;  // one worker may show what it computes
+    std::string line = str("computes ", op.type());
+    const auto act = op.attrs.find("act");
+    if (act != op.attrs.end() && !act->second.as<std::string>().empty())
+      line += " " + act->second.as<std::string>();
+    for (const ir::Names& names : op.inputs)
+      for (const std::string& var : names)
+        if (training.find(var) != nullptr) line += " " + var;
+    lines.push_back(line + "\n");
+  }
+  std::ranges::reverse(lines);
+  return join(lines, "");
+}
+
 }  // namespace
 
 ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
@@ -128,6 +156,7 @@ ps::JobSpec server_tables(const ir::Program& main, const ir::Program& startup,
     if (is_new) job.dense.push_back({.name = str("@dense_", job.dense.size(), "@"), .params = {}});
     job.dense[place->second].params.push_back({p.name, var.type.shape, rule});
   }
+  if (!alone) job.computed = computed(main, ir::training_of(main, "servers"));
   job.check();
   return job;
 }

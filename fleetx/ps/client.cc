@@ -12,6 +12,7 @@
 #include "fleetx/ps/ask_server.h"
 #include "fleetx/ps/identity.h"
 #include "fleetx/ps/server_link.h"
+#include "fleetx/ps/snapshot.h"
 
 namespace fleetx::ps {
 
@@ -531,7 +532,12 @@ void Client::save(const std::string& folder, const SaveOptions& options) {
   if (options.mode == SaveOptions::Mode::kBase) header.flags |= wire::kBase;
   if (options.mode == SaveOptions::Mode::kDelta) header.flags |= wire::kDelta;
   if (options.text) header.flags |= wire::kText;
-  Ticket(impl_->ask(header, folder, true)).wait();
+  try {
+    Ticket(impl_->ask(header, folder, true)).wait();
+  } catch (const Error&) {  // of one server: what others have written is of no use
+    discard_parts(folder, header.count, servers(), options.mode);
+    throw;
+  }
   header.kind = Kind::kCommit;
   Ticket(impl_->ask(header, folder, false)).wait();
 }

@@ -64,6 +64,7 @@ std::string JobSpec::text() const {
     out << "sparse " << table.name << " " << table.dim << " " << table.rule->text() << " "
         << table.initializer.text() << " min_count " << table.min_count << " probability "
         << table.probability << (table.life ? " life " + table.life->text() : "") << "\n";
+  out << computed;
   return out.str();
 }
 

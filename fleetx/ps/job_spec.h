@@ -1,6 +1,6 @@
-// What all servers and workers of a job know about its tables. Every process makes it from the same
-// program; when a worker connects, its fingerprint is compared with the server's, so that processes
-// which run different programs are told.
+// What all servers and workers of a job know about its tables and what is computed with them. Every
+// process makes it from the same program; when a worker connects, its text is compared with the
+// server's, so that processes which run different programs are told.
 //
 //   JobSpec job{.workers = 4, .servers = 2, .mode = Mode::kSync};
 //   job.dense.push_back({.name = "dense", .params = {{"fc_0.w_0", {270, 400}, adam},
@@ -70,6 +70,7 @@ struct JobSpec {
   Slicing slicing{};
   std::vector<DenseSpec> dense{};
   std::vector<SparseSpec> sparse{};
+  std::string computed{};  // how workers compute the loss: lines, the same for all processes
 
   void check() const;  // kInvalidArgument names what is wrong
   std::string text() const;

@@ -40,10 +40,13 @@ void Server::Impl::on_hello(const ConnectionPtr& connection, const Header& h,
   check_arg(hello.server == static_cast<uint32_t>(options_.index), "worker ", worker, " takes ",
             endpoint(), " for server ", hello.server, ", but it is server ", options_.index,
             ": the processes of the job have different lists of servers");
-  if (const std::string ours = options_.job.text(); hello.job != ours)
-    fail(Error::Kind::kInvalidArgument,
-         str("worker ", worker, " runs another program than server ", options_.index,
-             "; the first difference:\n", first_difference(ours, hello.job)));
+  if (const std::string ours = options_.job.text(); hello.job != ours) {
+    const std::string why =
+        str("worker ", worker, " runs another program than server ", options_.index,
+            "; the first difference:\n", first_difference(ours, hello.job));
+    log::warning("ps", why, "\nIt is refused, so the others wait for it");
+    fail(Error::Kind::kInvalidArgument, why);
+  }
   check_part(worker, hello);
   connection->forwarded = hello.forwarded != 0;
   Session& session = *sessions_[static_cast<size_t>(worker)];

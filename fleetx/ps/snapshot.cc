@@ -293,7 +293,6 @@ void write_manifest(const std::string& folder, const Manifest& m) {
   const std::string path = (fs::path(folder) / kManifest).string();
   write_file(path + ".new", text.str());
   fs::rename(path + ".new", path);
-  sync_folder(folder);
 }
 
 }  // namespace
@@ -358,7 +357,13 @@ void commit_snapshot(const std::string& folder, uint64_t number, int servers, Sa
     m.delta = number;
     m.delta_parts = servers;
   }
-  write_manifest(folder, m);
+  try {
+    write_manifest(folder, m);
+  } catch (const std::exception&) {
+    discard_parts(folder, number, servers, mode);
+    throw;
+  }
+  sync_folder(folder);
   for (const auto& entry : fs::directory_iterator(folder)) {
     const bool is_part = entry.path().extension() == kPart && !is_delta;
     if ((is_part || entry.path().extension() == kDelta) &&
@@ -367,11 +372,20 @@ void commit_snapshot(const std::string& folder, uint64_t number, int servers, Sa
   }
 }
 
+void discard_parts(const std::string& folder, uint64_t number, int servers, Save mode) {
+  std::error_code ignored;
+  for (int s = 0; s < servers; ++s)
+    fs::remove(
+        fs::path(folder) / part_name(number, s, servers, mode == Save::kDelta ? kDelta : kPart),
+        ignored);
+}
+
 void read_part(const std::string& path, const VisitSection& visit) {
   const FileReader file(path);
   std::string content;
   for (uint64_t at = 0;;) {
-    check_file(file.size() - at >= kSectionHeader, path, ": it ends before its last section");
+    check_file(file.size() - at >= kSectionHeader, path,
+               ": it is cut off: it ends before its last section");
     char header[kSectionHeader];
     file.read_at(at, header, sizeof header);
     at += kSectionHeader;
@@ -379,8 +393,9 @@ void read_part(const std::string& path, const VisitSection& visit) {
     const auto tag = in.number<uint32_t>();
     const auto bytes = in.number<uint64_t>(), sum = in.number<uint64_t>();
     check_file(tag <= static_cast<uint32_t>(Section::kSeen), path, ": unknown section ", tag);
-    check_file(bytes <= kMaxSection && bytes <= file.size() - at, path, ": a section of ", bytes,
-               " bytes");
+    check_file(bytes <= kMaxSection, path, ": a section of ", bytes, " bytes");
+    check_file(bytes <= file.size() - at, path, ": it is cut off: it ends in a section of ", bytes,
+               " bytes, of which it has ", file.size() - at);
     content.resize(bytes);
     file.read_at(at, content.data(), bytes);
     at += bytes;

@@ -40,6 +40,8 @@ void save_part(TableService& tables, const std::string& folder, uint64_t number,
 // for one server, after all have saved.
 void commit_snapshot(const std::string& folder, uint64_t number, int servers,
                      SaveOptions::Mode mode = SaveOptions::Mode::kAll);
+// The parts of a save that has failed go: they may be all that a full disk has room for.
+void discard_parts(const std::string& folder, uint64_t number, int servers, SaveOptions::Mode mode);
 // What of a snapshot is loaded; the rest is passed over.
 enum class Content : uint8_t { kAll, kRows };
 // Damage, a missing part or another model is an error that names the file. A folder without a

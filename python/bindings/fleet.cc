@@ -160,6 +160,7 @@ void bind_fleet(py::module_& m) {
   f.def("run_server", &fleet::run_server, py::call_guard<Waiting>());
   f.def("load_server", &fleet::load_server, py::call_guard<Waiting>());
   f.def("init_worker", &fleet::init_worker, py::call_guard<Waiting>());
+  f.def("share_learned", &fleet::share_learned, py::call_guard<Waiting>());
   f.def("stop_worker", &fleet::stop_worker, py::call_guard<Waiting>());
   f.def("pull_parameters", &fleet::pull_parameters, py::call_guard<Waiting>());
   f.def(

@@ -1,6 +1,10 @@
 #include "fleetx/base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
 
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
@@ -34,6 +38,22 @@ TEST(File, ErrorsNameThePath) {
   char more[4];
   expect_error(Error::Kind::kCorrupt, {"/b", "ends at byte 10, 2 more"},
                [&] { FileReader(dir / "b").read_at(8, more, 4); });
+}
+
+// A limit of the process stands for a disk without room.
+TEST(File, WhatCannotBeCompletedIsRemoved) {
+  const TempDir dir;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = 1 << 20;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  expect_error(Error::Kind::kUnsupported, {"cannot write", "/a", "too large"},
+               [&] { write_file(dir / "a", std::string(2 << 20, 'x')); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old);
+  EXPECT_FALSE(std::filesystem::exists(dir / "a"));
 }
 
 }  // namespace

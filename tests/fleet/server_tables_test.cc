@@ -77,6 +77,37 @@ TEST(ServerTables, ARowMustBeAFunctionOfItsId) {
                [&] { net.tables(); });
 }
 
+// Parameters and optimizer agree here; activations, and who reads which parameter, may not.
+TEST(ServerTables, TellOtherComputationsFromWhatWorkersMayDoDifferently) {
+  struct Way {
+    std::string act = "relu", first = "a", second = "b";
+    int64_t batch = -1, seed = 1;
+    bool evaluates = false, prints = false;
+  };
+  const auto text = [](const Way& way) {
+    ir::Program main, startup;
+    ir::Builder b(main, startup);
+    const ir::Var x = b.data("x", f32, {way.batch, 4});
+    const ir::Var h = nn::fc(x, {.size = 4, .act = way.act, .name = way.first});
+    if (way.evaluates) nn::mean(nn::softmax(h));
+    ir::Var loss =
+        nn::fc(nn::dropout(h, {.p = 0.5, .seed = way.seed}), {.size = 4, .name = way.second});
+    loss = nn::mean(loss);
+    if (way.prints) loss = nn::print(loss);
+    optim::Sgd({.lr = 0.1}).minimize(loss);
+    ps::JobSpec job = server_tables(main, startup, {}, 2, 1);
+    // Where the order of parameters is another, servers have told so before.
+    job.dense.clear();
+    return job.text();
+  };
+  const std::string usual = text({});
+  EXPECT_EQ(usual, text({.batch = 32, .seed = 2, .evaluates = true, .prints = true}));
+  EXPECT_NE(usual.find("computes fc a.w_0 a.b_0\n"), std::string::npos) << usual;
+  EXPECT_EQ(ps::first_difference(usual, text({.act = "tanh"})),
+            "server: computes relu\nworker: computes tanh");
+  EXPECT_NE(usual, text({.first = "b", .second = "a"}));
+}
+
 // The rule of a server is the formula of the op.
 TEST(ServerTables, RulesComputeWhatTheOptimizerDoes) {
   optim::Momentum momentum({.lr = 0.5, .mu = 0.9, .l2 = 0.1});

@@ -113,6 +113,23 @@ TEST_P(Deltas, HaveWhatHasChangedSinceTheBase) {
 INSTANTIATE_TEST_SUITE_P(Memory, Deltas, ::testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Disk, Deltas, ::testing::Values(true));
 
+TEST(Snapshot, OneThatIsCutOffIsNamed) {
+  const testing::TempDir dir;
+  const std::string path = dir / "a.part";
+  PartWriter file(path);
+  file.write(Section::kDense, std::string(1000, 'x'));
+  file.finish();
+  const auto whole = fs::file_size(path);
+  const auto nothing = [](Section, std::string_view) {};
+  read_part(path, nothing);
+  for (const auto& [size, told] :
+       {std::pair(whole - 1, "before its last section"), {500, "a section of 1000 bytes"}}) {
+    fs::resize_file(path, size);
+    expect_error(Error::Kind::kCorrupt, {path, "it is cut off", told},
+                 [&] { read_part(path, nothing); });
+  }
+}
+
 TEST(Snapshot, TextIsThatOfTheOriginal) {
   const testing::TempDir folder;
   const JobSpec job = job_of(2);

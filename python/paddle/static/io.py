@@ -50,6 +50,23 @@ def _make_folder(path):
         os.makedirs(folder, exist_ok=True)
 
 
+def _write_bytes(path, content):
+    """A file that cannot be completed is removed, and the error names it."""
+    left = memoryview(content)
+    with open(path, "wb", buffering=0) as file:
+        try:
+            while left:
+                left = left[file.write(left):]
+        except OSError as error:
+            _remove_file(path)
+            raise OSError(error.errno, error.strerror, path) from error
+
+
+def _remove_file(path):
+    if os.path.isfile(path):  # no device
+        os.remove(path)
+
+
 def save_arrays(path, arrays, metadata=None):
     _make_folder(path)
     native.save_tensors(path, arrays, metadata or {})
@@ -82,8 +99,7 @@ def save(program, model_path, protocol=None):
     values = _values_of_one(program, sorted(parameters.union(program.ir.persistables())), "save")
     save_arrays(model_path + ".pdparams", {n: v for n, v in values.items() if n in parameters})
     save_arrays(model_path + ".pdopt", {n: v for n, v in values.items() if n not in parameters})
-    with open(model_path + ".pdmodel", "wb") as file:
-        file.write(program.ir.to_proto())
+    _write_bytes(model_path + ".pdmodel", program.ir.to_proto())
     if own_tables():
         native.fleet.save_servers(global_scope().native, os.path.abspath(model_path + ".pdtables"))
 
@@ -195,13 +211,16 @@ def write_inference_model(model_path, params_path, feed_names, fetch_vars, progr
     _make_folder(model_path)
     rows = _rows_as_variables(pruned)
     try:
-        with open(model_path, "wb") as file:
-            file.write(pruned.ir.to_proto())
+        _write_bytes(model_path, pruned.ir.to_proto())
         if params_path is None:
             return
         metadata = {"feed": json.dumps(list(feed_names)), "fetch": json.dumps([v.name for v in fetch_vars]),
                     "lengths": json.dumps(lengths)}
-        save_arrays(params_path, _values(pruned.ir.persistables(), global_scope(), "save_inference_model"), metadata)
+        try:
+            save_arrays(params_path, _values(pruned.ir.persistables(), global_scope(), "save_inference_model"), metadata)
+        except Exception:
+            _remove_file(model_path)  # it cannot be used without
+            raise
     finally:
         for name in rows:
             global_scope().native.erase(name)
@@ -280,8 +299,7 @@ def deserialize_program(data):
 
 def save_to_file(path, content):
     _make_folder(path)
-    with open(path, "wb") as file:
-        file.write(content)
+    _write_bytes(path, content)
 
 
 def load_from_file(path):

@@ -36,6 +36,50 @@ def test_staleness_holds_fast_workers_back(tmp_path):
     assert numbers(first, "took")[0] > 0.05 * 9, first
 
 
+OTHER = '''
+import sys
+import numpy as np
+import paddle
+from paddle import static
+from paddle.distributed import fleet
+paddle.enable_static()
+fleet.init()
+alone = not fleet.is_server() and fleet.worker_index() == 1
+x = static.data("x", [4 if alone else None, 4], "float32")
+h = static.nn.fc(x, 4, activation="tanh" if alone and sys.argv[1] == "other" else "relu")
+if alone:
+    static.Print(h)
+loss = paddle.mean(static.nn.fc(paddle.nn.functional.dropout(h), 1))
+test = static.default_main_program().clone(for_test=True) if alone else None
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.1)).minimize(loss)
+exe = static.Executor()
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe.run(static.default_startup_program())
+    fleet.init_worker()
+    exe.run(feed={"x": np.ones((4, 4), "float32")}, fetch_list=[loss])
+    fleet.stop_worker()
+'''
+
+
+@pytest.mark.parametrize("program", ["same", "other"])
+def test_a_worker_that_computes_another_loss_is_refused(tmp_path, program):
+    """Parameters and optimizer are the same. Batch size, a test program and what else is computed may differ."""
+    (tmp_path / "train.py").write_text(OTHER)
+    result = documents.run(f"fleetrun --server_num=1 --worker_num=2 train.py {program}", tmp_path,
+                           environment={"OMP_NUM_THREADS": "1"})
+    if program == "same":
+        assert result.code == 0, result.output
+        return
+    log = (tmp_path / "log" / "workerlog.1").read_text()
+    assert result.code != 0, result.output
+    assert "worker 1 runs another program" in log and "server: computes relu\nworker: computes tanh" in log, log
+    server = (tmp_path / "log" / "serverlog.0").read_text()
+    assert "worker 1 runs another program" in server and "worker: computes tanh" in server, server
+
+
 def test_tables_of_servers_become_parameters_of_one_process(tmp_path):
     """As scripts of 1.x test what servers have saved: fluid.io.load_persistables, without fleet."""
     import paddle
@@ -129,6 +173,24 @@ def test_a_server_does_not_load_into_its_scope(tmp_path):
               'fluid.io.load_vars(exe, ".", fleet.startup_program, predicate=lambda v: v.name == "w")\n')
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert result.returncode != 0 and "would not serve 'w'" in result.stderr, result.stderr
+
+
+def test_a_server_that_cannot_load_frees_its_port(tmp_path):
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+    script = ('import socket\n'
+              'import paddle.fluid as fluid\n'
+              'from paddle.fluid.incubate.fleet.base.role_maker import Role, UserDefinedRoleMaker\n'
+              'from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet\n'
+              f'fleet.init(UserDefinedRoleMaker(0, Role.SERVER, 1, ["127.0.0.1:{port}"]))\n'
+              'loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 2]), 1, param_attr="w"))\n'
+              'fleet.distributed_optimizer(fluid.optimizer.SGD(0.1)).minimize(loss)\n'
+              'try:\n    fleet.init_server("nothing")\nexcept Exception as e:\n    print(e)\n'
+              f'with socket.socket() as s:\n    s.bind(("127.0.0.1", {port}))\n'
+              'fleet.init_server()\nprint("listens")\n')
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert "nothing" in result.stdout and "listens" in result.stdout, result.stdout + result.stderr
 
 
 def test_settings_of_a_communicator_may_be_overridden():

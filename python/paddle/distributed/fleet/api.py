@@ -121,13 +121,14 @@ def get_hybrid_communicate_group():
 
 def barrier_worker():
     """All workers come here. Afterwards a worker has the servers' parameters of now, whatever its last step was; in geo it
-    keeps its own."""
+    keeps its own, and the servers have what all have learned."""
     roles()
+    from paddle._executor import global_scope
+    scope = global_scope().native
+    native.fleet.share_learned(scope)
     native.fleet.barrier_worker()
     if not _connected or not _has_servers():
         return
-    from paddle._executor import global_scope
-    scope = global_scope().native
     if all(scope.has(name) for name in main_program().ir.persistables()):  # the startup program has run
         native.fleet.pull_parameters(scope)
 
@@ -240,6 +241,7 @@ def save_persistables(executor, dirname, main_program=None, mode=0, sparse_text=
     if _has_servers():
         if not is_first_worker():
             return
+        native.fleet.share_learned(scope.native)
         native.fleet.save_servers(scope.native, os.path.abspath(dirname), *how)
         native.fleet.pull_parameters(scope.native)
     names = program.ir.persistables()
@@ -292,6 +294,7 @@ def save_inference_model(executor, dirname, feeded_var_names, target_vars, main_
         return
     from paddle._executor import global_scope
     scope, made = global_scope().native, []
+    native.fleet.share_learned(scope)
     native.fleet.pull_parameters(scope)
     program = (main_program or _graph.as_list(target_vars)[0].program).clone(for_test=True)
     tables = os.path.join(os.path.abspath(dirname), ".tables")
@@ -411,10 +414,12 @@ def init_worker(scopes=None):
 
 
 def stop_worker():
-    """The servers have all gradients of this worker, and end when all workers have called it. In a job without servers
-    it does nothing and says so; on a server it does nothing."""
+    """The servers have all gradients of this worker (geo: what it has learned), and end when all workers have called it.
+    In a job without servers it does nothing and says so; on a server it does nothing."""
     global _connected
     if not _without_servers("stop_worker") and not is_server():
+        from paddle._executor import global_scope
+        native.fleet.share_learned(global_scope().native)
         native.fleet.stop_worker()
         _connected = False
 
