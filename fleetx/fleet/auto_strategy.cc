@@ -277,6 +277,11 @@ std::map<std::string, Shape> given_shapes(const ir::Strings& texts) {
 
 runtime::FeedTypes feeds_of(const ir::Program& main, const AutoConfigs& configs) {
   const std::map<std::string, Shape> shapes = given_shapes(configs.shapes);
+  for (const auto& [name, shape] : shapes) {
+    const ir::VarInfo* v = main.find(name);
+    check_arg(v != nullptr && v->is_data, "DistributedStrategy.auto_configs.shapes has '", name,
+              "', but the program has no data of that name");
+  }
   std::set<std::string> read;
   for (const ir::Op& op : main.ops())
     for (const ir::Names& names : op.inputs) read.insert(names.begin(), names.end());

@@ -43,12 +43,13 @@ class Gather {
  private:
   struct Segment {
     Position first;  // op
-    Role role;
+    Role role;       // forward, if one of its copies is read there: programs for testing have it
     std::vector<std::pair<std::string, std::string>> copies = {};  // parameter, copy
     std::vector<ir::Rewriter::NewOp> waits = {};
   };
   struct Copy {
     std::string name;
+    size_t made;  // by this segment
     size_t last;  // segment that uses it
   };
 
@@ -93,14 +94,16 @@ class Gather {
         const auto it = copies.find(name);
         if (it == copies.end() || it->second.last + 1 < now) {
           const std::string copy = rw_.fresh_name(str(name, "@", now));
-          copies.insert_or_assign(name, Copy{copy, now});
+          copies.insert_or_assign(name, Copy{copy, now, now});
           segments_.back().copies.emplace_back(name, copy);
           bytes += ir::bytes_of(rw_.program().var(name).type);
         } else if (it->second.last < now) {
           it->second.last = now;
           bytes += ir::bytes_of(rw_.program().var(name).type);
         }
-        rw_.rename_inputs(op, name, copies.at(name).name);
+        const Copy& copy = copies.at(name);
+        rw_.rename_inputs(op, name, copy.name);
+        if (op->role == Role::kForward) segments_[copy.made].role = Role::kForward;
       }
     }
   }

@@ -351,6 +351,20 @@ void StageMap::find_varying() {
 void StageMap::find_stages() {
   std::set<int> all;
   for (int s = 0; s < count_; ++s) all.insert(s);
+  std::set<std::string> learned;  // what follows from parameters
+  for (const Op& op : p_.ops()) {
+    bool any = false;
+    each(op.inputs, [&](const std::string& name) {
+      any = any || p_.var(name).is_parameter || learned.contains(name);
+    });
+    if (any) each(op.outputs, [&](const std::string& name) { learned.insert(name); });
+  }
+  // What nothing reads yet may be the learning rate, of which updates will ask on every stage.
+  const auto may_be_rate = [&](const Op& op) {
+    bool rate = op.role != Role::kBackward && is_once(op);
+    each(op.outputs, [&](const std::string& name) { rate = rate && !learned.contains(name); });
+    return rate;
+  };
   // From the end, so that the readers of an op are known.
   for (auto op = p_.ops().rbegin(); op != p_.ops().rend(); ++op) {
     std::set<int>& mine = stages_[&*op];
@@ -370,6 +384,7 @@ void StageMap::find_stages() {
         const std::set<int> more = readers(name);
         mine.insert(more.begin(), more.end());
       });
+    if (mine.empty() && may_be_rate(*op)) mine = all;
     each(op->inputs,
          [&](const std::string& name) { readers_[name].insert(mine.begin(), mine.end()); });
     if (!op->guard.empty()) readers_[op->guard].insert(mine.begin(), mine.end());

@@ -77,6 +77,8 @@ class Unroll {
     finish(gradients_);
     for (const ir::Training::Parameter& p : before_.training().parameters) set_gradient(p);
     share_results();
+    for (const Op& op : before_.ops())  // a schedule of the learning rate, which counts steps
+      if (op.role == Role::kUpdate && map_.is_once(op) && map_.has(op, stage_)) copy(op, 0);
     place();
     note_others();
     rw_.drop_unused_vars(kept());
@@ -226,7 +228,7 @@ class Unroll {
       wait_receive(values_, m, name(m.var, 0), Role::kForward);
     const std::string& seed = before_.training().seed;
     for (const Op& op : before_.ops()) {
-      if (!map_.is_once(op) || !map_.has(op, stage_)) continue;
+      if (op.role == Role::kUpdate || !map_.is_once(op) || !map_.has(op, stage_)) continue;
       copy(op, 0);
       use_seed_part();
       // The seed is divided by the number of micro-batches, so that gradients add up to the mean.

@@ -328,6 +328,9 @@ TEST(Auto, UnknownSizesAreAskedFor) {
   EXPECT_TRUE(contains(error_of([&] { optimizer_for(s, 1).minimize(sum); }), "the data 'x' are"));
   s.auto_configs.shapes = {"x:8"};
   EXPECT_TRUE(contains(error_of([&] { optimizer_for(s, 1).minimize(sum); }), "write NAME=8,128"));
+  s.auto_configs.shapes = {"x=8,128", "y=8"};
+  EXPECT_TRUE(
+      contains(error_of([&] { optimizer_for(s, 1).minimize(sum); }), "no data of that name"));
   s.auto_configs.shapes = {"x=8,128"};
   optimizer_for(s, 1).minimize(sum);
 }

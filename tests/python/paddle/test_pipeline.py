@@ -99,6 +99,22 @@ def test_what_stages_have_saved_one_worker_loads(tmp_path):
         np.testing.assert_allclose(rest, whole[6:], rtol=1e-4)
 
 
+def test_a_schedule_that_the_program_computes(tmp_path):
+    text = TRAIN.replace("Adam(0.01", "Adam(fluid.layers.noam_decay(16, 4)")
+    plain, _ = train(tmp_path, 1, {"pipeline": False}, text=text)
+    staged, _ = train(tmp_path, 2, text=text)
+    np.testing.assert_allclose(staged, plain, rtol=1e-5)
+
+
+# Segments are smaller than a stage: what backward of a micro-batch has gathered, forward of the next one reads.
+def test_a_clone_for_testing_gathers_what_sharding_has_divided(tmp_path):
+    settings = {"sharding": True, "sharding_configs": {"stage": 3, "segment_broadcast_MB": 0.0001},
+                "hybrid_configs": {"pp_degree": 2, "sharding_degree": 2}}
+    alone, _ = train(tmp_path, 1)
+    staged, _ = train(tmp_path, 4, settings)
+    np.testing.assert_allclose(staged, alone, rtol=1e-5)
+
+
 def stages_of(device):
     main = static.Program()
     with static.program_guard(main, static.Program()), static.device_guard(device):
