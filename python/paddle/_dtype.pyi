@@ -13,6 +13,7 @@ float64: Any
 int32: Any
 int64: Any
 uint8: Any
+def constant(values: Any, of: Any) -> Any: ...
 def convert(value: Any) -> Any: ...
 
 
