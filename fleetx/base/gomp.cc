@@ -134,8 +134,7 @@ void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsign
     t.function(t.data);
   };
   adopted.fetch_add(1, std::memory_order_relaxed);
-  // Some wait for each other: in barriers, and where products are summed in loops of their own.
-  team::run(inside ? 1 : static_cast<int>(threads), body, &task, team::Runs::kTogether);
+  team::run(inside ? 1 : static_cast<int>(threads), body, &task);
 }
 
 }  // extern "C"

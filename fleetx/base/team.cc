@@ -13,7 +13,6 @@
 #include <memory>
 #include <thread>
 
-#include "fleetx/base/contention.h"
 #include "fleetx/base/error.h"
 #include "fleetx/base/team_regions.h"
 
@@ -100,17 +99,10 @@ class Team {
     regions.fetch_add(1, std::memory_order_relaxed);
     region.floating_point = _mm_getcsr();
     unfinished_.store(region.parts, std::memory_order_relaxed);
-    const auto begin = Contention::Clock::now();
-    const bool alone = region.runs == Runs::kAnywhere && contention_.is_alone(begin);
     const uint64_t number = publish(region);
-    if (!alone) wake_below(0, region.parts);
-    const int ran = work(region, number, 0);
-    const auto own = Contention::Clock::now() - begin;
+    wake_below(0, region.parts);
+    work(region, number, 0);
     wait(slots_[0]->sleeper, [&] { return unfinished_.load() == 0; });
-    if (!alone && ran > 0 && region.runs != Runs::kEverywhere) {
-      const auto end = Contention::Clock::now();
-      contention_.add(region.parts, ran, own, end - begin, end);
-    }
     regions.fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -184,25 +176,22 @@ class Team {
     return last < number && claimed.compare_exchange_strong(last, number);
   }
 
-  // Its own part first: it found the data of it in its cache in the last region. How many it ran.
-  int work(const Region& r, uint64_t number, int index) {
-    int ran = 0;
+  // Its own part first: it found the data of it in its cache in the last region.
+  void work(const Region& r, uint64_t number, int index) {
     for (int i = 0; i < r.parts; ++i) {
       const int part = (index + i) % r.parts;
       if (claim(part, number)) {
         current = {this, {part, r.parts, true}};
         r.body(r.context, part);
         current = {};
-        ++ran;
         // The last part wakes the leader, if it sleeps.
         if (unfinished_.fetch_sub(1) == 1) {
           if (index != 0) wake(slots_[0]->sleeper);
-          return ran;
+          return;
         }
       }
-      if (r.runs == Runs::kEverywhere) return ran;
+      if (r.runs == Runs::kEverywhere) return;
     }
-    return ran;
   }
 
   void serve(int index, uint64_t seen) {
@@ -233,7 +222,6 @@ class Team {
   alignas(64) std::atomic<int> unfinished_{0};
   alignas(64) std::atomic<int> arrived_{0};
   std::atomic<uint64_t> round_{0};
-  Contention contention_;  // of the leader
   int threads_ = 1;
   std::array<std::unique_ptr<Slot>, kMost> slots_;
 };

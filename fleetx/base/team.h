@@ -4,8 +4,7 @@
 //
 // A machine may be shared, so nobody waits for long on a core: who waits spins for kSpinMicros and
 // then sleeps. And a region does not depend on a helper that the system keeps from running: a part
-// that nobody has begun is taken by whoever is free, and where helpers are stopped too often
-// (contention.h) the leader does not call them. So what runs a part may differ from region to
+// that nobody has begun is taken by whoever is free. So what runs a part may differ from region to
 // region, but not what the part is.
 #pragma once
 
@@ -17,8 +16,7 @@ inline constexpr int kSpinMicros = 30;
 inline constexpr int kMost = 1024;  // parts of a region
 
 enum class Runs {
-  kAnywhere,    // each part on the next thread that is free; no part waits for another
-  kTogether,    // the same, but parts may wait for each other
+  kAnywhere,    // each part on the next thread that is free
   kEverywhere,  // part i on thread i of the team: to set something up in each
 };
 
@@ -34,7 +32,7 @@ struct Place {
 };
 Place place();
 
-// Waits until all parts of the region, which runs together, have come here.
+// Waits until all parts of the region have come here.
 void barrier();
 
 }  // namespace fleetx::team

@@ -67,55 +67,12 @@ TEST(Team, APartThatNobodyHasBegunIsTakenByWhoeverIsFree) {
 TEST(Team, PartsThatWaitForEachOtherAllRun) {
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> begun{0};
-    run(
-        4,
-        [&](int) {
-          ++begun;
-          while (begun < 4) std::this_thread::yield();
-        },
-        team::Runs::kTogether);
+    run(4, [&](int) {
+      ++begun;
+      while (begun < 4) std::this_thread::yield();
+    });
     ASSERT_EQ(begun, 4);
   }
-}
-
-// A region in which the leader waits for its helpers for much longer than it computes.
-void hold_up() {
-  const auto leader = std::this_thread::get_id();
-  run(
-      3,
-      [&](int) { std::this_thread::sleep_for(std::this_thread::get_id() == leader ? 5ms : 80ms); },
-      team::Runs::kTogether);
-  std::this_thread::sleep_for(2ms);  // helpers sleep again, or they would join of themselves
-}
-
-TEST(Team, ALeaderWhoseHelpersHoldItUpRunsAllParts) {
-  hold_up();
-  const auto leader = std::this_thread::get_id();
-  std::vector<int> parts;  // no lock: all on one thread
-  std::atomic<int> strangers{0};
-  run(3, [&](int part) {
-    if (std::this_thread::get_id() != leader) ++strangers;
-    EXPECT_EQ(team::place().parts, 3);
-    EXPECT_TRUE(team::place().parallel);
-    parts.push_back(part);
-  });
-  EXPECT_EQ(strangers, 0);
-  EXPECT_EQ(parts, (std::vector<int>{0, 1, 2}));
-}
-
-TEST(Team, ALeaderWhoseHelpersHoldItUpCallsThemWherePartsMeet) {
-  hold_up();
-  std::atomic<int> before{0}, wrong{0};
-  run(
-      3,
-      [&](int) {
-        ++before;
-        team::barrier();
-        if (before != 3) ++wrong;
-      },
-      team::Runs::kTogether);
-  EXPECT_EQ(before, 3);
-  EXPECT_EQ(wrong, 0);
 }
 
 TEST(Team, EverywhereMeansEveryThread) {
@@ -137,7 +94,7 @@ TEST(Team, ABarrierWaitsForAllParts) {
   std::atomic<int> before{0}, wrong{0};
   for (int round = 0; round < 200; ++round) {
     before = 0;
-    const auto body = [&](int part) {
+    run(3, [&](int part) {
       for (int phase = 1; phase <= 3; ++phase) {
         if (part == phase - 1 && round % 50 == 0) std::this_thread::sleep_for(2ms);
         ++before;
@@ -145,8 +102,7 @@ TEST(Team, ABarrierWaitsForAllParts) {
         if (before < 3 * phase) ++wrong;
         team::barrier();
       }
-    };
-    run(3, body, team::Runs::kTogether);
+    });
   }
   EXPECT_EQ(wrong, 0);
 }
