@@ -158,8 +158,8 @@ Machine parse_machine(const YAML::Node& root, const std::string& source) {
   m.name = s.text("name", "machine");
   s.check(s.has("cores"), root, "'cores' is missing");
   m.cores = s.whole("cores", 1, 1 << 20, 1);
-  m.ranks = s.whole("ranks", 0, 1 << 20, 0);
-  m.cores_per_rank = s.whole("cores_per_rank", 0, m.cores, 0);
+  m.ranks = s.whole("ranks", 1, 1 << 20, 0);
+  m.cores_per_rank = s.whole("cores_per_rank", 1, m.cores, 0);
   m.memory_bytes = s.number("memory_GiB", 1e-3, 1e9) * kGiB;
   Section compute = s.section("compute");
   m.f32_flops = compute.number("f32_GFLOPS", 1e-3, kMostRate) * kGiga;

@@ -45,8 +45,26 @@ const ir::VarInfo& fetched_var(const Planning& p, const std::string& name) {
   return *v;
 }
 
+// Also of variables that no op reads: a checkpoint would not know what to do with them. A program
+// that is planned without a mesh may be for any.
+void check_placements(const Planning& p) {
+  const Mesh& mesh = p.options.mesh;
+  if (mesh.axes().empty()) return;
+  for (const ir::VarInfo* v : p.plan.program.vars()) {
+    if (v->placement.axis.empty()) continue;
+    for (const std::string& axis : Mesh::axes_of(v->placement.axis)) {
+      ir::Names known;
+      for (const Mesh::Axis& a : mesh.axes()) known.push_back(a.name);
+      check_arg(mesh.has(axis), "variable '", v->name, "' is ", v->placement,
+                ", but the mesh has no axis '", axis, "'", did_you_mean(axis, known),
+                " (its axes: ", join(known, ", "), ")");
+    }
+  }
+}
+
 void check_request(Planning& p) {
   const ir::Program& program = p.plan.program;
+  check_placements(p);
   for (const auto& [name, type] : p.plan.feeds) {
     const ir::VarInfo* v = program.find(name);
     check_arg(v != nullptr && v->is_data, "feed '", name,

@@ -57,9 +57,14 @@ void warn_of_unused_exclusions(
     const ir::Program& main, const StrategyContext& context, std::string_view setting,
     std::string_view part,
     const std::function<bool(const std::string& param, const std::string& entry)>& fits) {
+  const auto entries = context.options.at("exclude_from_weight_decay").as<ir::Strings>();
+  for (const std::string& entry : entries)
+    check_arg(!entry.empty(), setting,
+              ": exclude_from_weight_decay has an empty name, which fits "
+              "every parameter; remove it, or set the decay to 0");
   if (context.mesh.rank() != 0) return;
   const std::vector<const ir::VarInfo*> parameters = main.parameters();
-  for (const auto& entry : context.options.at("exclude_from_weight_decay").as<ir::Strings>())
+  for (const std::string& entry : entries)
     if (std::none_of(parameters.begin(), parameters.end(),
                      [&](const ir::VarInfo* p) { return fits(p->name, entry); }))
       log::warning(setting, "exclude_from_weight_decay has '", entry, "', but no parameter has a ",

@@ -89,6 +89,8 @@ TEST(Machine, MistakesAreNamedWithTheirPlace) {
   wrong(with(kText, "cores: 2", "core: 2"), {"'cores' is missing"});
   wrong(with(kText, "cores: 2", "cores: 0"), {"m.yaml:2: 'cores' is 0; must be from 1"});
   wrong(with(kText, "cores: 2", "cores: 1.5"), {"m.yaml:2: 'cores' is 1.5; must be a whole"});
+  wrong(with(kText, "cores: 2", "cores: 2\nranks: 0"), {"m.yaml:3: 'ranks' is 0; must be from 1"});
+  wrong(with(kText, "cores: 2", "cores: 2\ncores_per_rank: 0"), {"'cores_per_rank' is 0"});
   wrong(with(kText, "cores: 2", "cores: two"), {"m.yaml:2: 'cores' must be a number"});
   wrong(with(kText, "memory_GiB: 8\n", ""), {"'memory_GiB' is missing"});
   wrong(with(kText, "f32_GFLOPS: 90", "f32_GFLOPS: -1"),

@@ -269,6 +269,21 @@ TEST(Planner, AnUnknownGroupIsNamedWithTheOp) {
 
 // ---- errors, binding ----
 
+TEST(Planner, APlacementAlongAnAxisThatTheMeshLacksIsNamed) {
+  const char* const text = R"(program
+data x : f32[4]
+state unread : f32[4] sharded(zz, 0)
+var y : f32[4]
+
+forward:
+y = relu(x)
+)";
+  EXPECT_TRUE(error_of([&] { (void)plan_text(text, {"y"}, on_mesh(2)); })
+                  .starts_with("variable 'unread' is sharded(zz, 0), but the mesh has no axis "
+                               "'zz'"));
+  EXPECT_NO_THROW((void)plan_text(text, {"y"}));  // for any mesh
+}
+
 TEST(Planner, BadRequestsAreNamedBeforeAnythingIsPlanned) {
   const ir::Program program = ir::parse_text(kChain);
   const FeedTypes x{{"x", {f32, {64}}}};

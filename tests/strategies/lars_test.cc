@@ -82,6 +82,18 @@ TEST(Lars, ANameThatExcludesNothingIsTold) {
   EXPECT_FALSE(testing::contains(log_of("lamb", optim::Adam(), 1), "excludes nothing"));
 }
 
+TEST(Lars, AnEmptyNameThatWouldExcludeAllIsRefused) {
+  ir::Program main, startup;
+  ir::Builder b(main, startup);
+  testing::expect_error(Error::Kind::kInvalidArgument,
+                        {"lars_configs", "exclude_from_weight_decay", "empty name"}, [&] {
+                          testing::minimize_for_worker(
+                              network(b), optim::Momentum(),
+                              {{"lars", {{"exclude_from_weight_decay", ir::Strings{".b_0", ""}}}}},
+                              1, 2);
+                        });
+}
+
 TEST(Lars, RefusesOtherOptimizers) {
   const auto minimize = [](optim::Optimizer& optimizer, ir::Var (*net)(ir::Builder&)) {
     ir::Program main, startup;
