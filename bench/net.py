@@ -152,7 +152,7 @@ class Net:
                 commands = [self._mpirun(ranks, [*self.first, self.runner.build / "bench/bench_net_rank_mpi", *arguments])]
             else:
                 program = [self.runner.python, PEERS / "torch_collectives.py"] if peer == "torch Gloo" else \
-                    [self.runner.build / "bench/bench_net_rank", mode or "ours"]
+                    [self.runner.program("bench_net_rank"), mode or "ours"]
                 commands = self._on_every_host(ranks, [*self.first, *program, *arguments])
             _, usage = self.runner.together(commands)
             notes = [[*map(json.loads, pathlib.Path(folder, f"rank-{rank}").read_text().splitlines())]

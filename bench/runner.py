@@ -66,7 +66,7 @@ class Runner:
             return self._copies(case)
         if name == PADDLE_READER:
             with tempfile.TemporaryDirectory() as folder:
-                self._finish(self._start([self.build / "bench/bench_reader", "write", f"{folder}/text"], self.cores(1)))
+                self._finish(self._start([self.program("bench_reader"), "write", f"{folder}/text"], self.cores(1)))
                 return self.figures([self.interpreter(name), PEERS / "paddle_reader.py", f"{folder}/text"], self.cores(1), 1)
         if name == OWN_TEXT:
             return self.ours(dataclasses.replace(case, model="text"))
@@ -75,11 +75,18 @@ class Runner:
                                         "--workers", case.workers])
         return self._figures(case, [self.python, PEERS / f"{name}_peer.py", case.model, "--mode", mode])
 
+    def program(self, name):
+        """One of bench/, built."""
+        path = self.build / "bench" / name
+        if not path.exists():
+            raise Failed(f"{path} is not there: scripts/setup.sh ci && scripts/build release")
+        return path
+
     def allreduce(self, workers):
         """GB/s of ours and of the peers by size, and what others took of the cores."""
         cores = self.cores(None)
         usage = Usage(cores)
-        out, err = self._finish(self._start([self.build / "bench/bench_allreduce", workers], cores))
+        out, err = self._finish(self._start([self.program("bench_allreduce"), workers], cores))
         print(err, file=sys.stderr)  # a table of everything
         lines = [json.loads(line) for line in out.splitlines()]
         return {line["bytes"]: {name: line["bytes"] / us / 1e3 for name, us in line["us"].items()} for line in lines}, \

@@ -85,13 +85,14 @@ TEST(Lars, ANameThatExcludesNothingIsTold) {
 TEST(Lars, AnEmptyNameThatWouldExcludeAllIsRefused) {
   ir::Program main, startup;
   ir::Builder b(main, startup);
-  testing::expect_error(Error::Kind::kInvalidArgument,
-                        {"lars_configs", "exclude_from_weight_decay", "empty name"}, [&] {
-                          testing::minimize_for_worker(
-                              network(b), optim::Momentum(),
-                              {{"lars", {{"exclude_from_weight_decay", ir::Strings{".b_0", ""}}}}},
-                              1, 2);
-                        });
+  optim::Momentum momentum;
+  testing::expect_error(
+      Error::Kind::kInvalidArgument, {"lars_configs", "exclude_from_weight_decay", "empty name"},
+      [&] {
+        testing::minimize_for_worker(
+            network(b), momentum,
+            {{"lars", {{"exclude_from_weight_decay", ir::Strings{".b_0", ""}}}}}, 1, 2);
+      });
 }
 
 TEST(Lars, RefusesOtherOptimizers) {
