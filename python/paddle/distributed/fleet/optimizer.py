@@ -53,7 +53,8 @@ class DistributedOptimizer:
         self.main_program = program
         self.startup_program = program._startup if program._startup is not None else default_startup_program()
         pairs = [(program._variable(p), program._variable(g)) for p, g in pairs]
-        program.note_gradients(pairs)
+        # A merged gradient is there once in k batches only: w@GRAD is that of the batch.
+        program.note_gradients([(p, program._variable(g.name.split("@MERGED")[0])) for p, g in pairs])
         return [], pairs
 
     # ---- mixed precision ----
