@@ -196,6 +196,13 @@ def test_local_sgd_of_1_x():
         strategy.collective_mode = "sgd"
 
 
+def test_strategies_need_minimize():
+    for optimizer in (DistributedOptimizer(paddle.optimizer.SGD(0.1)), fluid.optimizer.GradientMergeOptimizer(fluid.optimizer.SGD(0.1))):
+        for call, arguments in (("backward", 1), ("apply_gradients", 1), ("apply_optimize", 3)):
+            with pytest.raises(NotImplementedError, match=f"{call}: .*call minimize"):
+                getattr(optimizer, call)(*[None] * arguments)
+
+
 def test_a_budget_needs_the_batch():
     strategy = paddle.distributed.fleet.DistributedStrategy()
     strategy.recompute, strategy.recompute_configs = True, {"budget_MB": 10}

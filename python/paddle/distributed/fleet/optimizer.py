@@ -57,6 +57,19 @@ class DistributedOptimizer:
         program.note_gradients([(p, program._variable(g.name.split("@MERGED")[0])) for p, g in pairs])
         return [], pairs
 
+    def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):
+        raise self._only_minimize("backward")
+
+    def apply_gradients(self, params_grads):
+        raise self._only_minimize("apply_gradients")
+
+    def apply_optimize(self, loss, startup_program, params_grads):
+        raise self._only_minimize("apply_optimize")
+
+    def _only_minimize(self, name):
+        return native.UnsupportedError(f"{type(self).__name__}.{name}: gradients that are applied without minimize are neither "
+                                       "averaged nor changed by any strategy; call minimize(loss)")
+
     # ---- mixed precision ----
     def _strategy_for(self, program):
         """The strategy, with what amp is told by other calls: fp16_guard and an optimizer's multi_precision."""
