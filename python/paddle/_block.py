@@ -85,9 +85,10 @@ class Block:
     iter_parameters = all_parameters
 
     def create_var(self, name=None, shape=None, dtype="float32", type=None, lod_level=0, persistable=False,
-                   stop_gradient=True, initializer=None):
+                   stop_gradient=None, initializer=None):
         """persistable: a variable that lives from step to step and starts with what `initializer` says, or zeros. Otherwise
-        one that an op of append_op will write."""
+        one that an op of append_op will write. Gradients go through the latter unless stop_gradient says no."""
+        stop_gradient = bool(persistable) if stop_gradient is None else stop_gradient
         if type == "raw":
             raise native.UnsupportedError("Block.create_var: type=RAW, as of an NCCL id, is not here: workers find each other by "
                                           "fleet.init, or by a DistributeTranspiler whose config.mode is 'nccl2'")

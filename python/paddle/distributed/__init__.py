@@ -94,13 +94,12 @@ def broadcast(tensor, src=0, group=None, use_calc_stream=True, sync_op=True):
 
 
 def all_gather(tensor_list, tensor, group=None, use_calc_stream=True, sync_op=True):
-    """Appends every worker's array, or variable (which has no gradient), to tensor_list."""
+    """Appends every worker's array, or variable, to tensor_list."""
     _all_workers("all_gather", group)
     if isinstance(tensor, Variable):
         from paddle.tensor import manipulation
         ranks = get_world_size()
         out = _collective("all_gather", tensor, {"ranks": ranks}, unique_name.generate("all_gather.tmp"))
-        out.stop_gradient = True
         tensor_list.extend(manipulation.split(out, ranks, 0) if ranks > 1 else [out])
         return
     _join()

@@ -26,11 +26,6 @@ class _Wrapping(DistributedOptimizer):
         setattr(both, self._switch + "_configs", self._settings)
         return both
 
-    def backward(self, *args, **kwargs):
-        raise native.UnsupportedError(f"{type(self).__name__}.backward: call minimize(loss)")
-
-    apply_gradients = apply_optimize = backward
-
 
 class GradientMergeOptimizer(_Wrapping):
     """The gradients of `k_steps` batches are added up (`avg`: averaged) before `inner_optimizer` applies them."""

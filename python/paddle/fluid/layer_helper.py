@@ -82,15 +82,15 @@ class LayerHelper:
     create_tmp_variable = create_variable_for_type_inference
 
     def create_variable(self, name=None, shape=None, dtype="float32", type=None, lod_level=0, persistable=False,
-                        stop_gradient=True):
+                        stop_gradient=None):
         return self.main_program.current_block().create_var(name, shape, dtype, type, lod_level, persistable, stop_gradient)
 
-    def create_global_variable(self, persistable=False, shape=None, dtype="float32", name=None, stop_gradient=True,
+    def create_global_variable(self, persistable=False, shape=None, dtype="float32", name=None, stop_gradient=None,
                                lod_level=0, type=None):
         return self.main_program.global_block().create_var(name or unique_name.generate(self.name + ".tmp"), shape, dtype,
                                                            type, lod_level, persistable, stop_gradient)
 
-    def create_or_get_global_variable(self, name, persistable=False, shape=None, dtype="float32", stop_gradient=True,
+    def create_or_get_global_variable(self, name, persistable=False, shape=None, dtype="float32", stop_gradient=None,
                                       lod_level=0, type=None):
         return self.create_global_variable(persistable, shape, dtype, name, stop_gradient, lod_level, type)
 

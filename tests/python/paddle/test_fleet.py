@@ -218,6 +218,37 @@ def test_collectives_inside_a_program(tmp_path):
     assert "[[[3.0, 3.0]], [[7.0, 7.0]], [[7.0, 7.0]], [[10.0, 10.0]]]" in result.output, result.output
 
 
+# The gradient is that of the sum of what both workers lose. Worker r has x = r + 1 and loses (r + 1) * y * y.
+@pytest.mark.parametrize("call, expected", [
+    ("dist.all_reduce(v); y = v", [2 * 9 * 3 * 1, 2 * 9 * 3 * 2]), ("dist.broadcast(v, 1); y = v", [0, 2 * 6 * 3 * 2]),
+    ("dist.all_gather(parts, v); y = paddle.concat(parts)", [2 * 3 * 3 * 1, 2 * 6 * 3 * 2]),
+    ("block.append_op('c_allreduce_sum', {'X': v}, {'Out': y}, {'ring_id': 0})", [2 * 9 * 3 * 1, 2 * 9 * 3 * 2]),
+    ("block.append_op('c_allgather', {'X': v}, {'Out': y}, {'nranks': 2})", [2 * 3 * 3 * 1, 2 * 6 * 3 * 2])])
+def test_gradients_of_collectives_inside_a_program(tmp_path, call, expected):
+    (tmp_path / "a.py").write_text(textwrap.dedent(f"""
+        import numpy as np, paddle
+        import paddle.distributed as dist
+        from paddle import static
+        paddle.enable_static()
+        dist.init_parallel_env()
+        x = static.data("x", [None, 1], "float32")
+        w = static.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(3.0))
+        block = static.default_main_program().global_block()
+        v, parts, y = x * w, [], block.create_var(name="y", dtype="float32")
+        {call}
+        loss = paddle.sum(paddle.square(y)) * (dist.get_rank() + 1.0)
+        gradient, = static.gradients([loss], [w])
+        exe = static.Executor()
+        exe.run(static.default_startup_program())
+        feed = {{"x": np.full((1, 1), dist.get_rank() + 1, "float32")}}
+        print("gradient", dist.get_rank(), float(exe.run(feed=feed, fetch_list=[gradient])[0]), flush=True)
+    """))
+    result = documents.run("fleetrun --nproc_per_node=2 --log_dir log a.py", tmp_path)
+    logs = "".join((tmp_path / "log" / f"workerlog.{rank}").read_text() for rank in range(2))
+    found = dict(re.findall(r"gradient (\d) (\S+)", logs))
+    assert found == {str(rank): str(float(value)) for rank, value in enumerate(expected)}, result.output + logs
+
+
 def test_role_makers():
     role = fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.WORKER, worker_num=3,
                                       server_endpoints=["127.0.0.1:6001", "127.0.0.1:6002"])

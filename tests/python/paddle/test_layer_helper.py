@@ -155,6 +155,20 @@ def test_what_is_not_known_is_named():
     assert len(_original_ops.names()) > 110
 
 
+def test_gradients_go_through_variables_of_create_var(run):
+    block = static.default_main_program().global_block()
+    w = fluid.layers.create_parameter([2, 2], "float32", attr=fluid.ParamAttr(initializer=fluid.initializer.Constant(3.0)))
+    made = [block.create_var(name="a"), LayerHelper("layer").create_variable(name="b"),
+            block.create_var(name="c", stop_gradient=True)]
+    for out in made:
+        block.append_op("square", {"X": w}, {"Out": out})
+    assert [v.stop_gradient for v in made] == [False, False, True]
+    gradient, = static.gradients([fluid.layers.reduce_sum(made[0] + 10 * made[1] + 100 * made[2])], [w])
+    assert run({}, [gradient])[0].tolist() == [[66.0, 66.0]] * 2
+    count = block.create_var(name="count", shape=[1], persistable=True)
+    assert count.stop_gradient
+
+
 def test_variables_of_another_program():
     x = static.data("x", [None, 4], "float32")
     w = fluid.layers.create_parameter([4, 3], "float32", name="w")

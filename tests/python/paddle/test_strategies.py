@@ -196,6 +196,13 @@ def test_local_sgd_of_1_x():
         strategy.collective_mode = "sgd"
 
 
+def test_strategies_need_minimize():
+    for optimizer in (DistributedOptimizer(paddle.optimizer.SGD(0.1)), fluid.optimizer.GradientMergeOptimizer(fluid.optimizer.SGD(0.1))):
+        for call, arguments in (("backward", 1), ("apply_gradients", 1), ("apply_optimize", 3)):
+            with pytest.raises(NotImplementedError, match=f"{call}: .*call minimize"):
+                getattr(optimizer, call)(*[None] * arguments)
+
+
 def test_a_budget_needs_the_batch():
     strategy = paddle.distributed.fleet.DistributedStrategy()
     strategy.recompute, strategy.recompute_configs = True, {"budget_MB": 10}
@@ -204,3 +211,25 @@ def test_a_budget_needs_the_batch():
         strategy.recompute_configs = {"budget_MB": -1}
     with pytest.raises(ValueError, match="float16, bfloat16"):
         strategy.fp16_allreduce_configs = {"dtype": "float32"}
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_gradients_of_a_batch_are_fetched_under_gradient_merge(twice):
+    paddle.distributed.fleet.init(is_collective=True)
+
+    def fetched(k_steps):
+        strategy = paddle.distributed.fleet.DistributedStrategy()
+        strategy.gradient_merge, strategy.gradient_merge_configs = True, {"k_steps": k_steps}
+        with static.program_guard(static.Program(), static.Program()), static.scope_guard(static.Scope()), \
+                paddle.utils.unique_name.guard():
+            w = paddle.ParamAttr(name="w", initializer=paddle.nn.initializer.Constant(0.25))
+            out = static.nn.fc(static.data("x", [None, 3]), 3, weight_attr=w, bias_attr=False)
+            loss = paddle.mean(static.nn.fc(out, 3, weight_attr=w, bias_attr=False) if twice else out)
+            DistributedOptimizer(paddle.optimizer.SGD(0.5), strategy).minimize(loss)
+            exe = static.Executor()
+            exe.run(static.default_startup_program())
+            return [exe.run(feed={"x": np.full((2, 3), t, "float32")}, fetch_list=["w@GRAD"])[0] for t in (1, 2)]
+
+    merged, plain = fetched(k_steps=4), fetched(k_steps=1)
+    np.testing.assert_array_equal(merged[0], plain[0])
+    np.testing.assert_array_equal(merged[1], 2 * plain[0])  # w has not changed

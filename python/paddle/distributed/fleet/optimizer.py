@@ -53,8 +53,22 @@ class DistributedOptimizer:
         self.main_program = program
         self.startup_program = program._startup if program._startup is not None else default_startup_program()
         pairs = [(program._variable(p), program._variable(g)) for p, g in pairs]
-        program.note_gradients(pairs)
+        # A merged gradient is there once in k batches only: w@GRAD is that of the batch.
+        program.note_gradients([(p, program._variable(g.name.split("@MERGED")[0])) for p, g in pairs])
         return [], pairs
+
+    def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):
+        raise self._only_minimize("backward")
+
+    def apply_gradients(self, params_grads):
+        raise self._only_minimize("apply_gradients")
+
+    def apply_optimize(self, loss, startup_program, params_grads):
+        raise self._only_minimize("apply_optimize")
+
+    def _only_minimize(self, name):
+        return native.UnsupportedError(f"{type(self).__name__}.{name}: gradients that are applied without minimize are neither "
+                                       "averaged nor changed by any strategy; call minimize(loss)")
 
     # ---- mixed precision ----
     def _strategy_for(self, program):
