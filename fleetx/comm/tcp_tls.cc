@@ -31,10 +31,11 @@ std::string tls_reason() {
 void check_read(const char* variable, const std::string& file, bool ok) {
   if (ok) return;
   const std::string why = tls_reason();
-  fail(Error::Kind::kInvalidArgument,
-       str(variable, ": '", file, "': ", why,
-           why == "key values mismatch" ? " (this is not the key of the certificate FLEETX_TLS_CERT)"
-                                        : ""));
+  fail(
+      Error::Kind::kInvalidArgument,
+      str(variable, ": '", file, "': ", why,
+          why == "key values mismatch" ? " (this is not the key of the certificate FLEETX_TLS_CERT)"
+                                       : ""));
 }
 
 // As BIO_s_socket, but a connection that is closed meanwhile is an error and no SIGPIPE.
