@@ -153,6 +153,8 @@ std::unique_ptr<Channel> prove_to_rank(Fd socket, const std::string& name,
             heard = true;
           }
         });
+  } catch (const OtherCertificates&) {
+    throw;
   } catch (const ConnectionLost& e) {
     if (!proved) throw;
     throw NotTrusted(

@@ -25,6 +25,9 @@ struct ConnectionLost : std::runtime_error {
 struct NotTrusted : ConnectionLost {
   using ConnectionLost::ConnectionLost;
 };
+struct OtherCertificates : NotTrusted {
+  using NotTrusted::NotTrusted;
+};
 
 class TlsContext;
 

@@ -22,8 +22,20 @@ struct Free {
 std::string tls_reason() {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
+  if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
   const char* const text = ERR_reason_error_string(code);
   return text != nullptr ? text : "unknown error";
+}
+
+// The reason is asked for after the call has failed.
+void check_read(const char* variable, const std::string& file, bool ok) {
+  if (ok) return;
+  const std::string why = tls_reason();
+  fail(
+      Error::Kind::kInvalidArgument,
+      str(variable, ": '", file, "': ", why,
+          why == "key values mismatch" ? " (this is not the key of the certificate FLEETX_TLS_CERT)"
+                                       : ""));
 }
 
 // As BIO_s_socket, but a connection that is closed meanwhile is an error and no SIGPIPE.
@@ -117,7 +129,7 @@ class TlsChannel final : public Channel {
       throw ConnectionLost(str("is not reachable: ", std::strerror(errno)), true);
     if (error == SSL_ERROR_SSL)
       if (const std::string why = tls_reason(); why.find("eof") == std::string::npos)
-        throw NotTrusted(str("does not agree on TLS: ", why, kCompareTls));
+        throw OtherCertificates(str("does not agree on TLS: ", why, kCompareTls));
     throw ConnectionLost(agreed_
                              ? "closed its connection"
                              : str("closed its connection before it agreed on TLS", kCompareTls));
@@ -140,13 +152,13 @@ class OpenSslContext final : public TlsContext {
     SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(c, 0);  // every connection is used for long
-    check_arg(SSL_CTX_use_certificate_chain_file(c, certificate.c_str()) == 1, "FLEETX_TLS_CERT: '",
-              certificate, "': ", tls_reason());
-    check_arg(SSL_CTX_use_PrivateKey_file(c, key.c_str(), SSL_FILETYPE_PEM) == 1 &&
-                  SSL_CTX_check_private_key(c) == 1,
-              "FLEETX_TLS_KEY: '", key, "': ", tls_reason());
-    check_arg(SSL_CTX_load_verify_locations(c, authority.c_str(), nullptr) == 1, "FLEETX_TLS_CA: '",
-              authority, "': ", tls_reason());
+    check_read("FLEETX_TLS_CERT", certificate,
+               SSL_CTX_use_certificate_chain_file(c, certificate.c_str()) == 1);
+    check_read("FLEETX_TLS_KEY", key,
+               SSL_CTX_use_PrivateKey_file(c, key.c_str(), SSL_FILETYPE_PEM) == 1 &&
+                   SSL_CTX_check_private_key(c) == 1);
+    check_read("FLEETX_TLS_CA", authority,
+               SSL_CTX_load_verify_locations(c, authority.c_str(), nullptr) == 1);
   }
 
   std::unique_ptr<Channel> over(Fd socket, bool is_server) const override {

@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kTickMs = 100;
 constexpr Milliseconds kTryPeriod{100}, kTryTimeout{1'500}, kFirstNotice{3'000},
-    kNoticePeriod{10'000}, kQuestion{500};
+    kNoticePeriod{10'000}, kQuestion{500}, kNumberPatience{4'000}, kNumberPeriod{1'000};
 
 iovec part_of(const void* data, size_t bytes) { return {const_cast<void*>(data), bytes}; }
 
@@ -204,6 +204,7 @@ void Client::Impl::connect_all() {
   auto notice = comm::after(kFirstNotice);
   for (size_t s = 0; s < links_.size(); ++s) {
     const auto& link = links_[s];
+    const auto begin = Clock::now();
     for (bool is_copy = false;;) {
       std::string why;
       try {
@@ -214,6 +215,8 @@ void Client::Impl::connect_all() {
         for (size_t t = 0; t < pushes_.size(); ++t)
           pushes_[t] = std::max<uint64_t>(pushes_[t], welcome.pushes[t]);
         break;
+      } catch (const comm::OtherCertificates& e) {
+        fail(Error::Kind::kComm, str(link->name(), " ", e.what()));
       } catch (const comm::NotTrusted& e) {
         fail(Error::Kind::kComm,
              str(link->name(), " ", e.what(),
@@ -221,6 +224,12 @@ void Client::Impl::connect_all() {
       } catch (const comm::ConnectionLost& e) {
         why = e.what();
       } catch (const Error& e) {
+        // The process may be gone, and its host not have told.
+        const bool is_taken = std::string_view(e.what()).find(kHasNumber) != std::string_view::npos;
+        if (is_taken && Clock::now() < begin + kNumberPatience) {
+          std::this_thread::sleep_for(kNumberPeriod);
+          continue;
+        }
         if (e.kind() != Error::Kind::kTimeout) throw;
         why = str("does not answer (", e.what(), ")");
       }

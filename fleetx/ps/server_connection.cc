@@ -1,5 +1,6 @@
 #include "fleetx/ps/server_connection.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -73,6 +74,11 @@ void ServerConnection::read(const Bytes& bytes, const Handle& handle) {
 bool ServerConnection::has_unread() const {
   int bytes = 0;
   return ioctl(channel_->fd(), FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+bool ServerConnection::has_ended() const {
+  pollfd socket{.fd = channel_->fd(), .events = POLLRDHUP, .revents = 0};
+  return poll(&socket, 1, 0) > 0;
 }
 
 void ServerConnection::send(wire::Header header, Payload payload) {

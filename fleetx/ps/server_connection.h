@@ -29,6 +29,7 @@ class ServerConnection final : public Peer, public std::enable_shared_from_this<
   std::mutex told_mutex;    // of the next
   std::string told;         // which copy the worker knows of
   bool has_unread() const;  // the other side is not silent, this one is slow
+  bool has_ended() const;   // the other side has closed it, or its process is gone
 
   // The size that the payload of a request must have; throws for one that is not accepted.
   using Bytes = std::function<uint64_t(const wire::Header&)>;

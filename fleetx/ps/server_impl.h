@@ -86,6 +86,7 @@ class Server::Impl {
   void handle(const ConnectionPtr& connection, const wire::Header& h, Payload& payload);
   void heard_of(const ConnectionPtr& connection);
   void on_hello(const ConnectionPtr& connection, const wire::Header& h, const Payload& payload);
+  void check_number(int worker, const wire::Hello& hello);
   void accept_losses(int worker, const wire::Hello& hello);
   bool began_as_standby() const { return options_.is_copy || options_.blank; }
   void check_part(int worker, const wire::Hello& hello);

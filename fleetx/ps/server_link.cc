@@ -391,7 +391,7 @@ void ServerLink::tick() {
     // Another job, or a server that was started anew: trying again does not help, but a timeout
     // may.
     if (e.kind() == Error::Kind::kInvalidArgument) return close(e);
-    why = e.what();
+    why = e.kind() == Error::Kind::kTimeout ? str("does not answer (", e.what(), ")") : e.what();
   } catch (const comm::ConnectionLost& e) {
     why = e.what();
   }

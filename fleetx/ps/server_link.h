@@ -70,6 +70,10 @@ struct LinkOptions {
 // What a standby (wire::Part) refuses workers with that do not know it as the copy of a server that
 // they cannot reach.
 inline constexpr std::string_view kIsStandby = "is not active: its copy is in its place";
+// And a worker whose number another process has that is alive.
+inline constexpr std::string_view kHasNumber =
+    " is connected already, by another process: each worker of the job needs a number of its own "
+    "(PADDLE_TRAINER_ID, or current_id of its role maker)";
 
 class ServerLink {
  public:

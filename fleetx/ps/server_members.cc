@@ -13,7 +13,7 @@ using wire::Header;
 namespace {
 
 // A worker sends something every second.
-constexpr std::chrono::milliseconds kLeastSilence{3'000};
+constexpr std::chrono::milliseconds kLeastSilence{3'000}, kAlive{2'500};
 // How often those are named that have not come while others have.
 constexpr std::chrono::seconds kAbsentPeriod{20};
 constexpr int kTimesToComeBack = 3;  // times the silence after which a worker is lost
@@ -48,6 +48,7 @@ void Server::Impl::on_hello(const ConnectionPtr& connection, const Header& h,
     fail(Error::Kind::kInvalidArgument, why);
   }
   check_part(worker, hello);
+  check_number(worker, hello);
   connection->forwarded = hello.forwarded != 0;
   Session& session = *sessions_[static_cast<size_t>(worker)];
   ConnectionPtr old;
@@ -57,7 +58,10 @@ void Server::Impl::on_hello(const ConnectionPtr& connection, const Header& h,
     const auto changing = gate_.change();
     if (replica_) replica_->greet(worker, hello.start);
     const std::scoped_lock lock(session.pushing);
-    if (session.start != hello.start) session.last = session.applied = 0;
+    const bool is_new = session.start != hello.start;
+    check_arg(!is_new || session.start == 0 || hello.confirmed == 0 || restored_, "worker ", worker,
+              " was silent, and another process with its number has taken its place");
+    if (is_new) session.last = session.applied = 0;
     session.start = hello.start;
     accept_losses(worker, hello);
     welcome = {.sequence = session.last,
@@ -86,6 +90,29 @@ void Server::Impl::on_hello(const ConnectionPtr& connection, const Header& h,
   Payload text;
   text.assign(encode(welcome));
   reply(*connection, h, std::move(text));
+}
+
+// Two processes with one number would take its connection from one another, and each the pushes of
+// the other for its own. Who was started again is welcome as soon as its last process is gone.
+void Server::Impl::check_number(int worker, const wire::Hello& hello) {
+  if (hello.forwarded != 0) return;
+  Session& session = *sessions_[static_cast<size_t>(worker)];
+  uint64_t start = 0;
+  {
+    const std::scoped_lock lock(session.pushing);
+    start = session.start;
+  }
+  if (start == hello.start) return;
+  {
+    const std::scoped_lock lock(members_mutex_);
+    const ConnectionPtr& first = session.connection;
+    if (session.state != State::kConnected || !first || first->forwarded || first->has_ended() ||
+        Clock::now() - session.heard > kAlive)
+      return;
+  }
+  const std::string why = str("worker ", worker, kHasNumber);
+  log::warning("ps", "server ", options_.index, " refuses a worker: ", why);
+  fail(Error::Kind::kInvalidArgument, why);
 }
 
 // A server that was started again knows less than it had confirmed before. The worker goes on

@@ -217,6 +217,32 @@ TEST(Faults, AsyncGoesOnWithoutALostWorkerAndTakesItBack) {
   EXPECT_EQ(servers.error(0), "");
 }
 
+// Two processes with one number: the second one is told, and the first one goes on as if nothing
+// had been. Without a first one that is alive, or after it, the number is free.
+TEST(Faults, AWorkerWithTheNumberOfAnotherIsRefused) {
+  for (const Mode mode : {Mode::kSync, Mode::kAsync}) {
+    const JobSpec job = small_job(1, 2, mode, add_rule());
+    Servers servers(job);
+    auto first = std::make_unique<Client>(servers.client(0));
+    Values ones(job.dense[0], 1.0f);
+    first->push_dense(0, ones.const_pointers(), 0);
+    first->flush();
+    expect_error(Error::Kind::kInvalidArgument,
+                 {"worker 0", "another process", "PADDLE_TRAINER_ID"},
+                 [&] { Client second(servers.client(0)); });
+    first->push_dense(0, ones.const_pointers(), 0);
+    first->flush();
+    EXPECT_EQ(first->stats()[0].pushes, 2);
+    if (mode == Mode::kAsync) {
+      first.reset();
+      first = std::make_unique<Client>(servers.client(0));
+    }
+    first->goodbye();
+    servers.join();
+    EXPECT_EQ(servers.error(0), "");
+  }
+}
+
 // Whoever can connect may send anything; the server says no and serves the others.
 TEST(Faults, MalformedFramesAreRefused) {
   const JobSpec job = small_job(1, 1, Mode::kAsync, sgd());

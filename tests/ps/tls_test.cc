@@ -1,6 +1,7 @@
 // Workers, servers and copies over TLS; certificates that differ are named on both sides.
 #include <gtest/gtest.h>
 
+#include "fleetx/comm/tcp_tls.h"
 #include "tests/ps/job.h"
 #include "tests/support/certificates.h"
 #include "tests/support/expect_error.h"
@@ -97,6 +98,46 @@ TEST_F(Tls, OtherCertificatesAreNamedOnBothSides) {
             std::string::npos)
       << log;
   EXPECT_NE(log.find("before it agreed on TLS"), std::string::npos) << log;
+}
+
+// Certificates are no matter of the secret, whoever of the two finds that they differ.
+TEST_F(Tls, OtherCertificatesAreNoMatterOfTheSecret) {
+  const JobSpec job = small_job(1, 1, Mode::kAsync, add_rule());
+  certificates_.use("a");
+  Servers servers(job);
+  ClientOptions options = servers.client(0);
+  options.secret_source = "the source";
+  for (const char* variable : {"FLEETX_TLS_CERT", "FLEETX_TLS_CA"}) {
+    certificates_.use("a");
+    if (variable == std::string_view("FLEETX_TLS_CERT"))
+      setenv("FLEETX_TLS_KEY", certificates_.file("b.key").c_str(), 1);
+    setenv(variable, certificates_.file("b.pem").c_str(), 1);
+    try {
+      Client client(options);
+      ADD_FAILURE() << "not refused";
+    } catch (const Error& e) {
+      const std::string_view what = e.what();
+      EXPECT_NE(what.find("does not agree on TLS"), what.npos) << what;
+      EXPECT_EQ(what.find("the source"), what.npos) << what;
+      EXPECT_EQ(what.find("secret"), what.npos) << what;
+    }
+  }
+  certificates_.use("a");
+  options.secret = "another";
+  expect_error(Error::Kind::kComm, {"secret", "the source"}, [&] { Client client(options); });
+}
+
+TEST_F(Tls, FilesThatCannotBeReadAreNamedWithTheReason) {
+  const auto made = [&](const char* variable, const std::string& file) {
+    certificates_.use("a");
+    setenv(variable, file.c_str(), 1);
+    comm::TlsContext::from_environment();
+  };
+  for (const char* variable : {"FLEETX_TLS_CERT", "FLEETX_TLS_KEY", "FLEETX_TLS_CA"})
+    expect_error(Error::Kind::kInvalidArgument, {variable, "'/not/there'", "No such file"},
+                 [&] { made(variable, "/not/there"); });
+  expect_error(Error::Kind::kInvalidArgument, {"FLEETX_TLS_KEY", "not the key of the certificate"},
+               [&] { made("FLEETX_TLS_KEY", certificates_.file("b.key")); });
 }
 
 TEST_F(Tls, AServerWithoutItNamesAWorkerThatHasIt) {

@@ -8,6 +8,7 @@ import numpy
 from paddle.fluid.transpiler import details as details
 from paddle.fluid.transpiler import distribute_transpiler as distribute_transpiler
 from paddle.fluid.transpiler import inference_transpiler as inference_transpiler
+from paddle.fluid.transpiler import ps_dispatcher as ps_dispatcher
 from paddle.fluid.transpiler import transpiler as transpiler
 from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
 from paddle.fluid.transpiler.distribute_transpiler import HashName as HashName
