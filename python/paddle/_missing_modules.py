@@ -36,6 +36,8 @@ NEAREST = {
 
 
 ALSO_CALLED = {"paddle.fleet": "paddle.distributed.fleet",  # in 2.0 beta
+               "paddle.static.nn.control_flow": "paddle.fluid.layers.control_flow", "paddle.static.nn.common": "paddle.static.nn",
+               "paddle.distributed.transpiler": "paddle.fluid.transpiler", "paddle.static.nn.sequence_lod": "paddle.fluid.layers.sequence_lod",
                "paddle.fluid.core_avx": "paddle.fluid.core", "paddle.fluid.core_noavx": "paddle.fluid.core"}
 
 

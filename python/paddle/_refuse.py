@@ -8,6 +8,11 @@ class NotHereError(AttributeError, NotImplementedError):
     """The original has this name, FleetX does not."""
 
 
+def moved(module_name, names):
+    """`lazy` of a getter, for names that another module has."""
+    return {name: f"{module_name}:{name}" for name in names.split()}
+
+
 class NotHereImportError(ImportError, NotImplementedError):
     """The same, of `from module import name`, where Python has words of its own for an AttributeError."""
 
@@ -23,15 +28,17 @@ def refuse(full_name, nearest=None, why=None):
 
 def getter(module_name, table, lazy=None):
     """A module-level __getattr__. `table` maps refused names to the nearest thing here; `lazy` maps names of
-    submodules to import on first use."""
+    submodules to import on first use, and names that moved from one version to another to "module:name"."""
     lazy = lazy or {}
 
     def __getattr__(name):
         if name in lazy:
             import importlib
-            module = importlib.import_module(lazy[name])
-            setattr(sys.modules[module_name], name, module)
-            return module
+            path, _, attribute = lazy[name].partition(":")
+            found = importlib.import_module(path)
+            found = getattr(found, attribute) if attribute else found
+            setattr(sys.modules[module_name], name, found)
+            return found
         if name in table:
             raise refuse(f"{module_name}.{name}", table[name])
         if name.startswith("__"):
@@ -54,7 +61,7 @@ def getter(module_name, table, lazy=None):
                 raise
             raise NotHereImportError(str(error), name=module_name) from None
 
-    __getattr__or_import_error.lazy = lazy  # for the type stubs
+    __getattr__or_import_error.lazy = {name: path for name, path in lazy.items() if ":" not in path}  # for the type stubs
     return __getattr__or_import_error
 
 

@@ -4,6 +4,7 @@ from paddle import get_default_dtype, in_dynamic_mode, set_default_dtype, seed  
 from paddle import ParamAttr, Variable, no_grad  # noqa: F401
 from paddle._executor import CPUPlace, CUDAPinnedPlace, CUDAPlace  # noqa: F401
 from paddle._graph import Block, Operator, Parameter, Program  # noqa: F401
+from paddle._graph import default_main_program, default_startup_program, program_guard  # noqa: F401
 from paddle.files import load, save  # noqa: F401
 from paddle.fluid import core  # noqa: F401
 from paddle.static import name_scope  # noqa: F401

@@ -14,6 +14,9 @@ from paddle._block import Operator as Operator
 from paddle._dtype import get_default_dtype as get_default_dtype
 from paddle._dtype import set_default_dtype as set_default_dtype
 from paddle._graph import Program as Program
+from paddle._graph import default_main_program as default_main_program
+from paddle._graph import default_startup_program as default_startup_program
+from paddle._graph import program_guard as program_guard
 from paddle._param import ParamAttr as ParamAttr
 from paddle._places import CPUPlace as CPUPlace
 from paddle._places import CUDAPinnedPlace as CUDAPinnedPlace

@@ -16,6 +16,8 @@ def export(program, path, input_spec=None, opset_version=13, output_spec=None):
     if not isinstance(program, Program):
         raise native.UnsupportedError(f"onnx.export takes a static program, got {type(program).__name__}; layers of dynamic "
                                       "graphs are not there")
+    if not isinstance(opset_version, int):
+        raise native.InvalidArgumentError(f"onnx.export: opset_version must be a number, 13 to 17, got {opset_version!r}")
     targets = as_list(output_spec)
     if not targets or not all(isinstance(v, _graph.Variable) for v in targets):
         raise native.InvalidArgumentError(f"onnx.export: output_spec must be variables of the program, got {output_spec!r}")

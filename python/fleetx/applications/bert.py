@@ -161,7 +161,9 @@ class Bert(Parameters):
 
     def load_huggingface(self, path: Path) -> None:
         """Reads the weights of Hugging Face's BertForPreTraining or BertModel: a folder with model.safetensors, or such a
-        file. Run startup_prog before. A file without heads leaves these as they are, and says so."""
+        file. Run startup_prog before. A file without heads leaves these as they are, and says so. A config.json beside the file
+        must tell of a network like this one."""
+        huggingface.check_config(path, self._options)
         values, heads = huggingface.read(path, self._options["layers"])
         if not heads:
             print(f"{os.fspath(path)}: has no heads of pre-training; they stay as they are", flush=True)

@@ -102,6 +102,10 @@ def write(folder, values: Dict[str, numpy.ndarray], config: dict, layers: int) -
         file.write("\n")
 
 
+# Of config.json: what changes the network, and has one value here.
+_AS_BERT = {"position_embedding_type": "absolute", "layer_norm_eps": 1e-12, "is_decoder": False, "tie_word_embeddings": True}
+
+
 def read_config(folder) -> dict:
     path = os.path.join(os.fspath(folder), CONFIG)
     with open(path, encoding="utf-8") as file:
@@ -115,6 +119,18 @@ def read_config(folder) -> dict:
         raise native.CorruptFileError(f"{path}: '{missing[0]}' is missing or no number")
     if config["intermediate_size"] != 4 * config["hidden_size"] or config.get("hidden_act", "gelu") != "gelu":
         raise native.UnsupportedError(f"{path}: intermediate_size must be 4 x hidden_size and hidden_act gelu")
-    if config.get("position_embedding_type", "absolute") != "absolute":
-        raise native.UnsupportedError(f"{path}: position_embedding_type is {config['position_embedding_type']!r}; only absolute")
+    for key, ours in _AS_BERT.items():
+        if config.get(key, ours) != ours:
+            raise native.UnsupportedError(f"{path}: {key} is {config[key]!r}; only {ours!r}, as BERT has it")
     return config
+
+
+def check_config(path, options) -> None:
+    """What the shapes of the tensors do not tell, where the file at `path` has a config.json beside it."""
+    folder = path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
+    if not os.path.exists(os.path.join(folder, CONFIG)):
+        return
+    heads = read_config(folder)["num_attention_heads"]
+    if heads != options["heads"]:
+        raise native.InvalidArgumentError(f"{os.path.join(os.fspath(folder), CONFIG)}: num_attention_heads is {heads}, but the model has "
+                                          f"{options['heads']} heads; make the model with heads={heads}, or by Bert.of_huggingface")

@@ -17,6 +17,8 @@ class Model(Parameters):
 
     inputs -- the variables that are fed; loss; target -- {name: variable} of what is measured besides it
     main_prog, startup_prog; checkpoints -- outputs of the blocks, for strategy.recompute_configs
+    data_layout -- of the pictures that are fed, and that its loaders give: "NCHW", or "NHWC" for [N,H,W,3]; image_shape is
+        [3,H,W] in either. Kernels choose layouts of their own.
     """
 
     inputs: List[static.Variable]
@@ -28,10 +30,10 @@ class Model(Parameters):
     _smoothing = 0.0  # of labels
 
     def __init__(self, class_dim: int, image_shape: Sequence[int], data_layout: str = "NCHW"):
-        if data_layout != "NCHW":
-            raise native.UnsupportedError(f"data_layout={data_layout!r}: pictures are fed as NCHW; inside, kernels "
-                                          "choose layouts of their own")
+        if data_layout not in ("NCHW", "NHWC"):
+            raise native.InvalidArgumentError(f"data_layout is {data_layout!r}; known: NCHW, NHWC")
         paddle.enable_static()
+        self.data_layout = data_layout
         self.class_dim, self.image_shape = class_dim, list(image_shape)
         self.main_prog, self.startup_prog = static.Program(), static.Program()
         switch_main_program(self.main_prog)
@@ -50,6 +52,10 @@ class Model(Parameters):
 
     def _picture(self):
         """What is fed, and the pictures [N,3,H,W] that the network reads."""
+        colors, height, width = self.image_shape
+        if self.data_layout == "NHWC":
+            fed = static.data("feed_image", [None, height, width, colors], "float32")
+            return fed, paddle.transpose(fed, [0, 3, 1, 2])
         image = static.data("feed_image", [None, *self.image_shape], "float32")
         return image, image
 
@@ -79,20 +85,25 @@ class Model(Parameters):
                                             on_damaged=on_damaged)
 
     def load_imagenet_from_file(self, filelist: str, batch_size: int = 32, phase: str = "train",
-                                shuffle: Optional[bool] = None, data_layout: str = "NCHW", use_dali: bool = False,
+                                shuffle: Optional[bool] = None, data_layout: Optional[str] = None, use_dali: bool = False,
                                 num_threads: Optional[int] = None, prefetch: int = 4, min_area: float = 0.08,
                                 on_damaged: str = "raise", rank: Optional[int] = None, world: Optional[int] = None,
-                                resize: Optional[int] = None) -> ImageLoader:
-        """Batches of the pictures in a list of lines `path label`, paths relative to the list's folder."""
+                                resize: Optional[int] = None) -> "ImageLoader | _ColorsLast":
+        """Batches of the pictures in a list of lines `path label`, paths relative to the list's folder.
+
+        data_layout -- that of the model, or nothing
+        """
         if phase not in ("train", "val", "test"):
             raise native.InvalidArgumentError(f"phase is {phase!r}; known: train, val, test")
-        if data_layout != "NCHW":
-            raise native.UnsupportedError(f"data_layout={data_layout!r}: pictures are fed as NCHW")
+        if data_layout not in (None, self.data_layout):
+            raise native.InvalidArgumentError(f"load_imagenet_from_file: data_layout={data_layout!r}, but the model is fed "
+                                              f"{self.data_layout}; make it with data_layout={data_layout!r}")
         train = phase == "train"
-        return ImageLoader(filelist, batch_size, [v.name for v in self.inputs], self.image_shape, train,
+        loader = ImageLoader(filelist, batch_size, [v.name for v in self.inputs], self.image_shape, train,
                            train if shuffle is None else shuffle, drop_last=train, classes=self.class_dim,
                            resize=resize, num_threads=num_threads, prefetch=prefetch, min_area=min_area,
                            on_damaged=on_damaged, rank=rank, world=world)
+        return _ColorsLast(loader, self.inputs[0].name) if self.data_layout == "NHWC" else loader
 
     def _outputs(self):
         return [self.logits]
@@ -112,33 +123,14 @@ class Resnet50(Model):
 
 
 class Resnet50Mlperf(Resnet50):
-    """ResNet-50 (version 1.5) as MLPerf trains it: labels smoothed by 0.1, and pictures fed as [N,H,W,3], which is what
-    its loaders give. Its optimizer is LARS; strategy() has it."""
+    """ResNet-50 (version 1.5) as MLPerf trains it: labels smoothed by 0.1, and pictures fed as [N,H,W,3]. Its optimizer is LARS; strategy() has it."""
 
     _smoothing = 0.1
     _family = "mlperf"
 
     def __init__(self, data_layout: str = "NHWC", class_dim: int = 1000, image_shape: Sequence[int] = (3, 224, 224),
                  width: int = 64):
-        if data_layout != "NHWC":
-            raise native.UnsupportedError(f"data_layout={data_layout!r}: Resnet50Mlperf is fed NHWC; Resnet50 takes NCHW")
-        super().__init__("NCHW", class_dim, image_shape, width)
-
-    def _picture(self):
-        colors, height, width = self.image_shape
-        fed = static.data("feed_image", [None, height, width, colors], "float32")
-        return fed, paddle.transpose(fed, [0, 3, 1, 2])
-
-    def load_imagenet_from_file(self, filelist: str, batch_size: int = 32, phase: str = "train",
-                                shuffle: Optional[bool] = None, data_layout: str = "NHWC", use_dali: bool = False,
-                                num_threads: Optional[int] = None, prefetch: int = 4, min_area: float = 0.08,
-                                on_damaged: str = "raise", rank: Optional[int] = None, world: Optional[int] = None,
-                                resize: Optional[int] = None) -> "_ColorsLast":
-        if data_layout != "NHWC":
-            raise native.UnsupportedError(f"data_layout={data_layout!r}: Resnet50Mlperf is fed NHWC")
-        loader = super().load_imagenet_from_file(filelist, batch_size, phase, shuffle, "NCHW", use_dali, num_threads, prefetch,
-                                                 min_area, on_damaged, rank, world, resize)
-        return _ColorsLast(loader, self.inputs[0].name)
+        super().__init__(data_layout, class_dim, image_shape, width)
 
 
 class _ColorsLast:

@@ -12,8 +12,13 @@ from paddle.dataset.common import fetch  # noqa: F401
 _ARCHIVE = "ml-1m.zip"
 age_table = [1, 18, 25, 35, 45, 50, 56]
 _TEST_SHARE = 0.1
+# The made-up set has ratings of so many films by so many users, and knows of as many as the real one: scripts ask for single
+# ids of it.
 _MADE_UP = {"users": 200, "films": 150, "ratings": 6000}
+_REAL = {"users": 6040, "films": 3952, "title words": 5174}
 _CATEGORIES = ["Action", "Comedy", "Drama", "Horror", "Romance", "Thriller"]
+_OTHER_CATEGORIES = ["Adventure", "Animation", "Children's", "Crime", "Documentary", "Fantasy", "Film-Noir", "Musical", "Mystery",
+                     "Sci-Fi", "War", "Western"]
 _YEAR = re.compile(r"^(.*)\((\d+)\)$")
 
 
@@ -55,6 +60,10 @@ def _made_up():
         u, f = int(rng.randint(1, len(users) + 1)), int(rng.randint(1, len(films) + 1))
         likes = [taste[int(users[u].is_male), users[u].age, _CATEGORIES.index(c)] for c in films[f].categories]
         ratings.append((u, f, float(numpy.clip(round(3 + numpy.mean(likes) + 0.3 * rng.randn()), 1, 5))))
+    users.update({i: UserInfo(i, "MF"[i % 2], age_table[i % 7], i % 21) for i in range(len(users) + 1, _REAL["users"] + 1)})
+    unseen = range(len(films) + 1, _REAL["films"] + 1)
+    words = iter(numpy.array_split(numpy.arange(_REAL["title words"] - 9), len(unseen)))  # nine have been used
+    films.update({i: MovieInfo(i, [_OTHER_CATEGORIES[i % 12]], " ".join(f"w{w}" for w in next(words))) for i in unseen})
     return films, users, ratings
 
 

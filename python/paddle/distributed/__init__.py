@@ -127,4 +127,5 @@ __getattr__ = _refuse.getter(__name__, {
     "scatter": "broadcast", "send": "broadcast", "recv": "broadcast",
     "gloo_init_parallel_env": "init_parallel_env", "gloo_barrier": "barrier", "gloo_release": "nothing",
     "parallel_with_gloo": "init_parallel_env", "cloud_utils": "fleetrun", "utils": "nothing",
-    "elastic": "fleetrun --max_restart"}, lazy={"launch": "paddle.distributed.launch"})
+    "elastic": "fleetrun --max_restart"}, 
+    lazy={"launch": "paddle.distributed.launch", "transpiler": "paddle.fluid.transpiler"})

@@ -17,6 +17,7 @@ from paddle.distributed.entry_attr import ShowClickEntry as ShowClickEntry
 from paddle.distributed.fleet.dataset import InMemoryDataset as InMemoryDataset
 from paddle.distributed.fleet.dataset import QueueDataset as QueueDataset
 from paddle.distributed.parallel_layers import split as split
+from paddle.fluid import transpiler as transpiler
 from paddle.utils import unique_name as unique_name
 
 class ParallelEnv:

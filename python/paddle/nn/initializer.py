@@ -191,4 +191,6 @@ def default_for(is_bias, fallback=None):
 
 __getattr__ = _refuse.getter(__name__, {
     "Dirac": "Assign with the values", "Orthogonal": "Assign with the values",
-    "calculate_gain": "nothing"})
+    "calculate_gain": "nothing"}, lazy=_refuse.moved(
+        "paddle.fluid.initializer", "NumpyArrayInitializer ConstantInitializer UniformInitializer NormalInitializer "
+        "TruncatedNormalInitializer XavierInitializer MSRAInitializer"))

@@ -4,6 +4,7 @@ from paddle._graph import Variable, as_list
 from paddle._native import native, user_line
 from paddle.optimizer import _declared, lr
 from paddle.regularizer import L2Decay, WeightDecayRegularizer
+from paddle.tensor import creation
 
 __all__ = ["Optimizer", "lr"]
 
@@ -53,6 +54,7 @@ class Optimizer:
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """Returns (operators, [(parameter, gradient), ...])."""
         _check_loss(loss)
+        creation.refuse_in_a_side(f"{type(self).__name__}.minimize")
         before = loss.program.before_training(self, loss, parameters, no_grad_set, startup_program)
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         self.apply_gradients(pairs)
@@ -77,6 +79,7 @@ class Optimizer:
         return pairs
 
     def apply_gradients(self, params_grads):
+        creation.refuse_in_a_side(f"{type(self).__name__}.apply_gradients")
         pairs = [(p.name, g.name) for p, g in params_grads if g is not None]
         if not pairs:
             raise native.InvalidArgumentError(f"{type(self).__name__}: there is no gradient to apply")

@@ -13,6 +13,7 @@ from paddle._variable import Variable as Variable
 from paddle.optimizer import lr as lr
 from paddle.regularizer import L2Decay as L2Decay
 from paddle.regularizer import WeightDecayRegularizer as WeightDecayRegularizer
+from paddle.tensor import creation as creation
 
 LearningRate = Any
 

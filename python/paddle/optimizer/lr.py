@@ -237,4 +237,6 @@ class ReduceOnPlateau(LRScheduler):
                     print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 
 
-__getattr__ = _refuse.getter(__name__, {})
+__getattr__ = _refuse.getter(__name__, {}, lazy=_refuse.moved(
+    "paddle.fluid.layers", "noam_decay exponential_decay natural_exp_decay inverse_time_decay polynomial_decay piecewise_decay "
+    "cosine_decay linear_lr_warmup"))

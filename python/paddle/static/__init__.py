@@ -126,6 +126,6 @@ __getattr__ = _refuse.getter(__name__, {
     "ParallelExecutor": "CompiledProgram, and fleetrun for several workers", "py_func": "an op in C++: docs/add-an-op.md",
     "IpuStrategy": "nothing", "IpuCompiledProgram": "CompiledProgram",
     "xpu_places": "cuda_places", "npu_places": "cuda_places", "mlu_places": "cuda_places", "ipu_shard_guard": "nothing",
-    "ctr_metric_bundle": "auc", "exponential_decay": "paddle.optimizer.lr.ExponentialDecay",
+    "exponential_decay": "paddle.optimizer.lr.ExponentialDecay",
     "sparsity": "nothing", "quantization": "nothing"},
-    lazy={"amp": "paddle.static.amp"})
+    lazy={"amp": "paddle.static.amp", **_refuse.moved("paddle.fluid.contrib.layers", "ctr_metric_bundle")})

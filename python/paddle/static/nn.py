@@ -282,6 +282,8 @@ def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
 
 from paddle.tensor.creation import create_parameter  # noqa: E402
 
+__path__ = []  # importing one of its modules asks paddle._missing_modules
+
 _FROM_1_X = """case cond switch_case while_loop sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as
     sequence_first_step sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse
     sequence_scatter sequence_slice sequence_softmax sequence_unpad crf_decoding StaticRNN nce data_norm
@@ -289,7 +291,8 @@ _FROM_1_X = """case cond switch_case while_loop sequence_concat sequence_conv se
 _refused = _refuse.getter(__name__, {
     "conv3d_transpose": "conv2d_transpose",
     "py_func": "an op in C++: docs/add-an-op.md", "row_conv": "conv2d", "spectral_norm": "nothing",
-    "deform_conv2d": "conv2d", "multi_box_head": "nothing"})
+    "deform_conv2d": "conv2d", "multi_box_head": "nothing"},
+    lazy={"control_flow": "paddle.fluid.layers.control_flow", "common": "paddle.static.nn"})
 
 
 def __getattr__(name):

@@ -1,7 +1,7 @@
 """Functions on variables; the same ones are operators and methods of a Variable."""
 import numpy
 
-from paddle import _dtype
+from paddle import _dtype, _refuse
 from paddle._graph import Variable
 from paddle.tensor import creation, linalg, logic, manipulation, math, random, search
 from paddle.tensor.creation import *  # noqa: F401,F403
@@ -130,3 +130,6 @@ def _stopped(x):
 
 
 _patch()
+
+__getattr__ = _refuse.getter(__name__, {}, lazy=_refuse.moved(
+    "paddle.fluid.layers", "create_tensor fill_constant create_array array_read array_write array_length"))

@@ -33,6 +33,7 @@ from paddle.tensor.creation import linspace as linspace
 from paddle.tensor.creation import numel as numel
 from paddle.tensor.creation import ones as ones
 from paddle.tensor.creation import ones_like as ones_like
+from paddle.tensor.creation import refuse_in_a_side as refuse_in_a_side
 from paddle.tensor.creation import to_tensor as to_tensor
 from paddle.tensor.creation import tril as tril
 from paddle.tensor.creation import triu as triu

@@ -139,6 +139,14 @@ def assignment_condition():
     return _condition
 
 
+def refuse_in_a_side(what):
+    """Of what the program would do whatever the condition says, as all sides of a choice run."""
+    if _condition is not None:
+        raise native.UnsupportedError(
+            f"{what} inside of a side of cond, case, switch_case or Switch: all sides run, so parameters would be updated whatever "
+            "the condition says; return the loss from the sides, and minimize what cond returns")
+
+
 def assign(x, output=None):
     """A copy of a variable, an array or a list; into `output` where that is given."""
     if output is not None and _condition is not None:

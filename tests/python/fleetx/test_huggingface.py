@@ -129,8 +129,19 @@ def test_what_does_not_fit_is_named(tmp_path):
         tiny(layers=3).load_huggingface(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "hidden_act": "relu"}))
-    with pytest.raises(native.UnsupportedError, match="hidden_act gelu"):
-        X.applications.Bert.of_huggingface(tmp_path)
+    for read in (X.applications.Bert.of_huggingface, tiny().load_huggingface):
+        with pytest.raises(native.UnsupportedError, match="hidden_act gelu"):
+            read(tmp_path)
+    for key, value in (("layer_norm_eps", 1e-5), ("is_decoder", True), ("tie_word_embeddings", False),
+                       ("position_embedding_type", "relative_key")):
+        (tmp_path / "config.json").write_text(json.dumps({**config, key: value}))
+        with pytest.raises(native.UnsupportedError, match=f"config.json: {key} is {value!r}; only "):
+            X.applications.Bert.of_huggingface(tmp_path)
+    # Heads are the one size that no tensor's shape tells.
+    (tmp_path / "config.json").write_text(json.dumps({**config, "num_attention_heads": 2 * config["num_attention_heads"]}))
+    for path in (tmp_path, tmp_path / "model.safetensors"):
+        with pytest.raises(native.InvalidArgumentError, match="num_attention_heads is 8, but the model has 4 heads; .*of_huggingface"):
+            tiny().load_huggingface(path)
     (tmp_path / "config.json").write_text(json.dumps({"vocab_size": "many"}))
     with pytest.raises(native.CorruptFileError, match="'vocab_size' is missing or no number"):
         X.applications.Bert.of_huggingface(tmp_path)

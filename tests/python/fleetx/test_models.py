@@ -77,18 +77,35 @@ def test_parameters_survive_a_file(tmp_path):
 def test_what_is_not_there_says_so():
     with pytest.raises(AttributeError, match="there are Resnet50, .*BertGiant"):
         X.applications.BertTiny()
-    with pytest.raises(native.UnsupportedError, match="Resnet50Mlperf is fed NHWC"):
-        X.applications.Resnet50Mlperf(data_layout="NCHW")
     with pytest.raises(AttributeError, match="Resnet50"):
         X.applications.Resnet51()
-    with pytest.raises(native.UnsupportedError, match="NHWC"):
-        X.applications.Resnet50(data_layout="NHWC")
+    with pytest.raises(ValueError, match="data_layout is 'NHCW'; known: NCHW, NHWC"):
+        X.applications.Resnet50(data_layout="NHCW")
 
 
 def test_a_label_outside_the_classes_is_named(flowers):
     model = X.applications.Resnet50(class_dim=2, image_shape=[3, 32, 32])
     with pytest.raises(native.CorruptFileError, match="train.txt:3: label 2 is not below the number of classes, 2"):
         model.get_train_dataloader(str(flowers), batch_size=4)
+
+
+@pytest.mark.parametrize("name", ["Resnet50", "VGG16"])
+def test_pictures_are_fed_in_the_layout_of_the_model(flowers, name):
+    """The same network, data and parameters: the same loss, whichever layout is fed."""
+    losses = {}
+    for layout in ("NCHW", "NHWC"):
+        with paddle.utils.unique_name.guard(), static.scope_guard(static.Scope()):
+            model = getattr(X.applications, name)(data_layout=layout, **SMALL)
+            exe = static.Executor(paddle.CPUPlace())
+            model.startup_prog.random_seed = 3
+            exe.run(model.startup_prog)
+            loader = model.load_imagenet_from_file(f"{flowers}/val.txt", 2, phase="val", use_dali=True)
+            feed, = next(iter(loader))
+            assert feed["feed_image"].shape == ((2, 3, 32, 32) if layout == "NCHW" else (2, 32, 32, 3))
+            losses[layout] = exe.run(model.main_prog.clone(for_test=True), feed=feed, fetch_list=[model.loss])[0]
+            with pytest.raises(ValueError, match=f"the model is fed {layout}"):
+                model.load_imagenet_from_file(f"{flowers}/val.txt", data_layout="NHWC" if layout == "NCHW" else "NCHW")
+    np.testing.assert_allclose(losses["NHWC"], losses["NCHW"], rtol=1e-5)
 
 
 def test_mlperf_is_fed_colors_last_and_smooths_labels(flowers):

@@ -200,3 +200,12 @@ def test_a_bilinear_kernel_enlarges_a_slope(run):
 
 def test_batches_of_one_worker():
     assert list(fluid.contrib.reader.distributed_batch_reader(lambda: iter([1, 2, 3]))()) == [1, 2, 3]
+
+
+def test_mul_names_matrices_that_do_not_fit(run):
+    """Twelve columns and six rows would make two rows of each, without a word."""
+    x = static.data("x", [None, 3, 4], "float32")
+    with pytest.raises(ValueError, match=r"x \[-1, 3, 4\] cut after 1 dimensions has 12 columns, but y \[6, 5\] cut after 1 has 6 rows"):
+        fluid.layers.mul(x, static.data("y", [6, 5], "float32"))
+    z = static.data("z", [3, 4, 5], "float32")
+    assert list(fluid.layers.mul(x, z, x_num_col_dims=1, y_num_col_dims=2).shape) == [-1, 5]

@@ -43,6 +43,21 @@ def test_cond_assigns_on_one_side_only(m, choose):
     assert choose(kept, [0.6, 1, 0.6, 0]) == [7, 1, 1, -1]
 
 
+@pytest.mark.parametrize("optimizer", [lambda: paddle.optimizer.SGD(0.1), lambda: fluid.optimizer.Adam(0.1),
+                                       lambda: paddle.distributed.fleet.distributed_optimizer(paddle.optimizer.SGD(0.1))])
+def test_a_side_does_not_train(m, optimizer):
+    """All sides run, so a parameter would be updated whatever the condition says."""
+    paddle.distributed.fleet.init(is_collective=True)
+    loss = paddle.mean(static.nn.fc(static.default_main_program().global_block().var("x"), 1))
+
+    def train():
+        optimizer().minimize(loss)
+        return loss
+    with pytest.raises(NotImplementedError, match="minimize inside of a side of cond.*minimize what cond returns"):
+        static.nn.cond(m > 0.5, train, lambda: loss)
+    optimizer().minimize(static.nn.cond(m > 0.5, lambda: loss, lambda: loss * 2))
+
+
 def test_case_takes_the_first_that_holds(m, choose):
     def number(n):
         return lambda: paddle.full([1], float(n))

@@ -36,6 +36,12 @@ from paddle import static
     ("paddle.distributed.fleet.base.distributed_strategy", "DistributedStrategy"), ("paddle.distributed.fleet", "fleet"),
     ("paddle.fluid.initializer", "init_on_cpu"), ("paddle.static.nn", "data_norm bilinear_tensor_product"),
     ("paddle.fluid.framework", "core convert_np_dtype_to_dtype_"), ("paddle.fluid.io", "multiprocess_reader"),
+    ("paddle.static.nn.control_flow", "While cond"), ("paddle.static.nn.common", "fc"), ("paddle.static.nn.sequence_lod", "sequence_pool"),
+    ("paddle.distributed.transpiler", "DistributeTranspiler"), ("paddle.common_ops_import", "check_type check_variable_and_dtype"),
+    ("paddle.tensor", "create_tensor fill_constant array_write array_length"), ("paddle.optimizer.lr", "noam_decay piecewise_decay"),
+    ("paddle.nn.initializer", "NumpyArrayInitializer ConstantInitializer XavierInitializer MSRAInitializer"),
+    ("paddle.incubate.optimizer", "PipelineOptimizer RecomputeOptimizer GradientMergeOptimizer"),
+    ("paddle.framework", "default_main_program program_guard"), ("paddle.static", "ctr_metric_bundle"),
     ("paddle.fluid.lod_tensor", "create_lod_tensor"), ("paddle.fluid.data_feeder", "convert_dtype check_variable_and_dtype")])
 def test_modules_are_there_by_their_paths(name, members):
     module = importlib.import_module(name)
@@ -47,6 +53,17 @@ def test_modules_are_attributes_too():
     assert paddle.nn.loss.MSELoss is paddle.nn.MSELoss
     assert fluid.layers.ops.sqrt is fluid.layers.sqrt
     assert fluid.contrib.utils.HDFSClient and fluid.profiler.profiler and fluid.dygraph.ParallelEnv().nranks == 1
+
+
+def test_what_moved_from_1x_into_modules_of_2x_is_the_same():
+    import paddle.distributed.transpiler as transpiler
+    assert paddle.nn.initializer.NumpyArrayInitializer is fluid.initializer.NumpyArrayInitializer
+    assert paddle.tensor.create_tensor is fluid.layers.create_tensor and paddle.distributed.transpiler is transpiler
+    assert transpiler.DistributeTranspiler is fluid.DistributeTranspiler
+    rate = paddle.optimizer.lr.noam_decay(4, 10)
+    assert isinstance(rate, paddle.static.Variable)
+    with pytest.raises(AttributeError, match="paddle.tensor.*no_such_name"):
+        paddle.tensor.no_such_name
 
 
 def test_programs_as_text(tmp_path, capsys):

@@ -139,6 +139,8 @@ def test_what_cannot_be_exported_is_named(tmp_path):
         paddle.onnx.export(program, tmp_path / "m", output_spec=[loss])
     with pytest.raises(native.InvalidArgumentError, match="operator set 12; from 13 to 17"):
         paddle.onnx.export(program, tmp_path / "m", output_spec=[logits], opset_version=12)
+    with pytest.raises(native.InvalidArgumentError, match="opset_version must be a number, 13 to 17, got '13'"):
+        paddle.onnx.export(program, tmp_path / "m", output_spec=[logits], opset_version="13")
     with pytest.raises(native.InvalidArgumentError, match="input 'x' is needed"):
         paddle.onnx.export(program, tmp_path / "m", input_spec=[], output_spec=[logits])
     with pytest.raises(native.InvalidArgumentError, match="output_spec must be variables"):

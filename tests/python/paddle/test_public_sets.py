@@ -49,6 +49,9 @@ def test_made_up_sets_have_the_form_of_the_real_ones(capfd):
     assert all(len(gram) == 5 and max(gram) < len(ids) for gram in first(imikolov.train(ids, 5)))
     source, target = first(imikolov.test(ids, 0, imikolov.DataType.SEQ))[0]
     assert source[1:] == target[:-1] and source[0] == ids["<s>"] and target[-1] == ids["<e>"]
+    # Scripts of the field infer with single words and films of the real sets.
+    assert len(imikolov.build_dict()) > 211 and movielens.max_movie_id() == 3952 and movielens.max_user_id() == 6040
+    assert len(movielens.get_movie_title_dict()) == 5174 and len(movielens.movie_categories()) == 18
     sample = first(movielens.train())[0]
     assert len(sample) == 8 and sample[0] <= movielens.max_user_id() and sample[4] <= movielens.max_movie_id()
     assert all(c < len(movielens.movie_categories()) for c in sample[5])

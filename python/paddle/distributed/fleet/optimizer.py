@@ -2,6 +2,7 @@
 from paddle import _loose
 from paddle._graph import Variable, as_list, default_startup_program
 from paddle._native import native, user_line
+from paddle.tensor import creation
 
 
 class DistributedOptimizer:
@@ -33,6 +34,7 @@ class DistributedOptimizer:
             loss = loss[0]
         if not isinstance(loss, Variable):
             raise TypeError(f"the loss must be a variable of a program, not {type(loss).__name__}")
+        creation.refuse_in_a_side("minimize")
         optimizer, program = self.inner_opt, loss.program
         if startup_program is not None:
             program._startup = startup_program[0] if isinstance(startup_program, (list, tuple)) else startup_program

@@ -11,6 +11,7 @@ from paddle._graph import as_list as as_list
 from paddle._graph import default_startup_program as default_startup_program
 from paddle._native import user_line as user_line
 from paddle._variable import Variable as Variable
+from paddle.tensor import creation as creation
 
 class DistributedOptimizer:
     inner_opt: Any

@@ -1,4 +1,6 @@
 """Layers and functions with the arguments of 1.x."""
+import math
+
 import numpy
 
 from paddle import _graph
@@ -98,6 +100,11 @@ def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
     width = 1
     for d in columns:
         width *= d
+    across = x.shape[x_num_col_dims:]
+    if all(d > 0 for d in across) and inner > 0 and math.prod(across) != inner:
+        raise native.InvalidArgumentError(
+            f"mul: x {list(x.shape)} cut after {x_num_col_dims} dimensions has {math.prod(across)} columns, but y {list(y.shape)} cut "
+            f"after {y_num_col_dims} has {inner} rows; these must be equal")
     if len(x.shape) > 2 or x_num_col_dims != 1:
         x = T.reshape(x, [-1, inner])
     if len(y.shape) > 2 or y_num_col_dims != 1:
