@@ -86,13 +86,13 @@ TEST(Lars, AnEmptyNameThatWouldExcludeAllIsRefused) {
   ir::Program main, startup;
   ir::Builder b(main, startup);
   optim::Momentum momentum;
-  testing::expect_error(
-      Error::Kind::kInvalidArgument, {"lars_configs", "exclude_from_weight_decay", "empty name"},
-      [&] {
-        testing::minimize_for_worker(
-            network(b), momentum,
-            {{"lars", {{"exclude_from_weight_decay", ir::Strings{".b_0", ""}}}}}, 1, 2);
-      });
+  testing::expect_error(Error::Kind::kInvalidArgument,
+                        {"lars_configs", "exclude_from_weight_decay", "empty name"}, [&] {
+                          testing::minimize_for_worker(
+                              network(b), momentum,
+                              {{"lars", {{"exclude_from_weight_decay", ir::Strings{".b_0", ""}}}}},
+                              1, 2);
+                        });
 }
 
 TEST(Lars, RefusesOtherOptimizers) {

@@ -238,7 +238,7 @@ TEST(Pipeline, TextOfTheFirstStage) {
       lines_of(made.main),
       (Lines{
           "forward:",
-          R"([x@MB0, x@MB1] = split(x) {name="pp"})",
+          R"([x@MB0, x@MB1] = split(x) {name="pp", micro_batches=true})",
           "backward:",
           R"(loss@GRAD = fill() {name="fill_0", shape=[1], value=1.0})",
           R"(loss@GRAD@MB = scale(loss@GRAD) {name="pp", scale=0.5})",
