@@ -552,7 +552,7 @@ TEST(Pipeline, RefusesWhatCannotWork) {
                [](Builder& b) {
                  return nn::mean(nn::fc(b.data("x", f32, {-1, 12}), {.size = 2}));
                }},
-          "each stage needs a parameter of its own");
+          "has only 1 such; set hybrid_configs.pp_degree to 1 at most");
   refuses({.pp = 2,
            .net =
                [](Builder& b) {
