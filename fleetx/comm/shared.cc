@@ -438,7 +438,8 @@ void Shared::receive(const Call& c, Deadline deadline) {
   const auto message = found();
   const size_t bytes = static_cast<size_t>(c.count) * size_of(c.dtype);
   check_arg(message->bytes.size() == bytes, to_string(c), " on rank ", rank(), ": a message of ",
-            message->bytes.size(), " bytes came; expected ", bytes);
+            message->bytes.size(), " bytes came; expected ", bytes,
+            "; were both ranks fed batches of the same size?");
   copy(c.out, message->bytes.data(), bytes);
   received.erase(message);
 }

@@ -1,10 +1,22 @@
 // split: x cut along an axis into `outs`: lengths `sections` (one may be -1: the rest), or `num`
-// equal parts, each of the length `part` if that is given. Any dtype. dx = concat(douts).
+// equal parts, each of the length `part` if that is given. `micro_batches` says that a pipeline
+// cuts a batch so; errors then say what to feed. Any dtype. dx = concat(douts).
 #include "fleetx/ops/lib/copy_kernel.h"
 #include "fleetx/ops/lib/pieces.h"
 
 namespace fleetx::ops {
 namespace {
+
+// What to do about a batch that is not `count` parts.
+std::string remedy(const ir::Infer& c, int64_t rows, int64_t count) {
+  if (!c.attr<bool>("micro_batches")) return "";
+  const int64_t less = rows / count * count;
+  return str(", the micro-batches of a pipeline; feed a number of rows that ", count, " divides (",
+             less > 0 ? str(less, " or ") : "", less + count,
+             "), leave out a last batch that is smaller, or choose accumulate_steps in "
+             "pipeline_configs so that it divides ",
+             rows);
+}
 
 void infer(ir::Infer& c) {
   const ir::TensorType& x = c.in("x");
@@ -17,11 +29,14 @@ void infer(ir::Infer& c) {
   if (sections.empty()) {
     c.check(num == 0 || num == count, "num is ", num, ", but there are ", count, " outs");
     c.check(c.by_example() || length % count == 0, c.show("x"), "; axis ", axis,
-            " cannot be cut into ", count, " equal parts");
+            " cannot be cut into ", count, " equal parts", remedy(c, length, count));
     const auto part = c.attr<int64_t>("part");
     c.check(part == 0 || c.by_example() || length == part * count, c.show("x"), "; axis ", axis,
-            " has the length ", length, ", but ", count, " parts of ", part, " make ",
-            part * count);
+            " has the length ", length, ", but ", count, " parts of ", part, " make ", part * count,
+            c.attr<bool>("micro_batches") ? ", which is accumulate_steps times micro_batch_size of "
+                                            "pipeline_configs; feed so many rows, or choose a "
+                                            "micro_batch_size of 1, which stands for any"
+                                          : "");
     sections.assign(static_cast<size_t>(count), length / count);
   }
   c.check(static_cast<int64_t>(sections.size()) == count, sections.size(), " sections ",
@@ -59,6 +74,7 @@ FLEETX_OP(split)
     .attr("sections", ir::Ints{})
     .attr("num", 0)
     .attr("part", 0)
+    .attr("micro_batches", false)
     .attr("axis", 0)
     .infer(infer)
     .grad(grad)

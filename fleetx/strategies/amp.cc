@@ -147,6 +147,11 @@ class Amp final : public Strategy {
                   !o.at("fp16_guard_varnames").as<ir::Strings>().empty(),
               "amp: use_fp16_guard is on, but no op stands inside a guard: write them under "
               "paddle.static.amp.fp16_guard(), or set use_fp16_guard to false for all ops");
+    for (const ir::Op& op : main.ops())
+      check_arg(op.role != Role::kBackward, "amp: this program already has a backward part (op ",
+                op.type(),
+                "): minimize one loss, or add the losses up first; losses that are trained one "
+                "after the other need a program each");
     for (const char* taken : {kScaling, kGoodSteps, kBadSteps, kFinite, kFirstBad, kInverse})
       check_arg(main.find(taken) == nullptr, "amp: the program has a variable '", taken,
                 "', which is the name of one of amp's; call it otherwise");

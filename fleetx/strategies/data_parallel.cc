@@ -281,12 +281,7 @@ class DataParallel final : public Strategy {
                      .role = Role::kBackward,
                      .loc = seed->loc});
     rw.erase(seed);
-    ir::Rewriter first(startup);
-    first.add_var(weight);
-    first.append(
-        {.type = "fill",
-         .outputs = {{"out", {weight.name}}},
-         .attrs = {{"shape", weight.type.shape}, {"dtype", weight.type.dtype}, {"value", 1.0}}});
+    start_state(startup, weight, 1.0);
   }
 
   // Startup broadcasts first values; variables that start as zeros need no broadcast.

@@ -4,17 +4,18 @@
 //   before                           after (k_steps=4, avg=true)
 //     backward:                        backward:
 //                                      last = fill() {value=3};  none = fill() {value=0}
-//                                      due = equal(gradient_merge_step, last)
-//                                      first = equal(gradient_merge_step, none)
+//                                      due = equal(step, last)
+//                                      first = equal(step, none)
 //     dw = fc_grad(x, w, dy)           dw = fc_grad(x, w, dy)
 //                                      sum = accumulate(sum, dw, first)
 //                                      merged = scale(sum) {scale=0.25} if due
-//                                      gradient_merge_step = increment(gradient_merge_step)
-//                                      gradient_merge_step = fill() {value=0} if due
+//                                      step = increment(step)
+//                                      step = fill() {value=0} if due
 //     update:                          update:
 //     [w] = sgd([w], [dw], lr)         [w] = sgd([w], [merged], lr) if due
 //
-// The sum is state, `w@GRAD@GradientMerge`, one value per worker: a job that is stopped goes on in
+// The sum is state, `w@GRAD@GradientMerge`, one value per worker (as `step` is, named
+// `w@GRAD@GradientMerge@STEP` after the first parameter): a job that is stopped goes on in
 // the middle of k batches. Another number of workers gets the mean of the sums, because workers
 // average what they merge. Workers communicate once in k batches, under the same guard. Of sparse
 // gradients the touched rows are kept (see ops/accumulate.cc), and taken together.
@@ -22,14 +23,14 @@
 // Where batches may be bad (amp: not all gradients are finite), they are left out, and the mean is
 // that of the good ones of all workers:
 //
-//   sum = accumulate(sum, dw, first) if finite;   gradient_merge_good = increment(...) if finite
-//   all = all_reduce_average(gradient_merge_good) if due
+//   sum = accumulate(sum, dw, first) if finite;   good = increment(good) if finite
+//   all = all_reduce_average(good) if due
 //   ready = due and all > 0
 //   merged = sum * (1 / all) if ready           the average over workers follows: sum of all / good
 //
 // A worker without a good batch has the sum of an earlier window still, so it multiplies by 0:
 //
-//   some = greater_than(gradient_merge_good, 0);   factor = cast(some) * (1 / all) if ready
+//   some = greater_than(good, 0);   factor = cast(some) * (1 / all) if ready
 //
 // avg=false: k times the mean. Costs memory for one more gradient of everything, and reads and
 // writes it once per batch.
@@ -47,9 +48,11 @@ using ir::Names;
 using ir::Role;
 using Position = ir::Rewriter::Position;
 
-constexpr const char* kStep = "gradient_merge_step";     // batches since the last update
-constexpr const char* kGood = "gradient_merge_good";     // those of them that were good
-constexpr const char* kAll = "gradient_merge_all_good";  // the mean of kGood over the workers
+// Ends of names of state, which begin with that of the first parameter: programs that are trained
+// in turn in one scope count their batches each for itself.
+constexpr const char* kStep = "@GRAD@GradientMerge@STEP";     // batches since the last update
+constexpr const char* kGood = "@GRAD@GradientMerge@GOOD";     // those of them that were good
+constexpr const char* kAll = "@GRAD@GradientMerge@ALL_GOOD";  // the mean of kGood over the workers
 
 class Merge {
  public:
@@ -66,6 +69,9 @@ class Merge {
 
   void run() {
     const std::vector<ir::Training::Parameter> parameters = rw_.program().training().parameters;
+    step_ = parameters.front().name + kStep;
+    counted_ = parameters.front().name + kGood;
+    all_ = parameters.front().name + kAll;
     begin_window();
     for (const ir::Training::Parameter& p : parameters) accumulate(p);
     if (!good_.empty()) count_good();
@@ -93,23 +99,30 @@ class Merge {
     return var;
   }
 
+  // `before`: its name in older checkpoints.
+  void add_count(const std::string& name, DType dtype, const char* before,
+                 const ir::Placement& placement = {}) {
+    add_state(programs_, name, {dtype, {1}}, 0.0, placement);
+    set_stand_in(programs_, name, before);
+  }
+
   // Before backward, so that the gradients of the last batch can be sent as they are made.
   void begin_window() {
     const Position place = rw_.first_of(Role::kBackward);
-    add_state(programs_, kStep, {DType::kI64, {1}});
+    add_count(step_, DType::kI64, "gradient_merge_step");
     due_ = ready_ = rw_.fresh_name("gradient_merge_due");
     first_ = rw_.fresh_name("gradient_merge_first");
     const std::string last = constant(place, "last", DType::kI64, static_cast<double>(k_ - 1));
-    insert(place, "equal", {{"x", {kStep}}, {"y", {last}}}, {{"out", {due_}}});
+    insert(place, "equal", {{"x", {step_}}, {"y", {last}}}, {{"out", {due_}}});
     if (good_.empty()) {
       const std::string none = constant(place, "none", DType::kI64, 0);
-      insert(place, "equal", {{"x", {kStep}}, {"y", {none}}}, {{"out", {first_}}});
+      insert(place, "equal", {{"x", {step_}}, {"y", {none}}}, {{"out", {first_}}});
       return;
     }
-    add_state(programs_, kGood, {DType::kF32, {1}}, 0.0, own_);
-    add_state(programs_, kAll, {DType::kF32, {1}});
+    add_count(counted_, DType::kF32, "gradient_merge_good", own_);
+    add_count(all_, DType::kF32, "gradient_merge_all_good");
     const std::string none = constant(place, "none", DType::kF32, 0);
-    insert(place, "equal", {{"x", {kGood}}, {"y", {none}}}, {{"out", {first_}}});
+    insert(place, "equal", {{"x", {counted_}}, {"y", {none}}}, {{"out", {first_}}});
   }
 
   bool is_sparse(const ir::Training::Parameter& p) const {
@@ -137,19 +150,19 @@ class Merge {
   }
 
   void count_good() {
-    insert(rw_.end(), "increment", {{"x", {kGood}}}, {{"out", {kGood}}}, {}, good_);
-    insert(rw_.end(), "assign", {{"x", {kGood}}}, {{"out", {kAll}}}, {}, due_);
+    insert(rw_.end(), "increment", {{"x", {counted_}}}, {{"out", {counted_}}}, {}, good_);
+    insert(rw_.end(), "assign", {{"x", {counted_}}}, {{"out", {all_}}}, {}, due_);
     if (asks_others_)
-      insert(rw_.end(), "all_reduce", {{"xs", {kAll}}}, {{"out", {kAll}}},
+      insert(rw_.end(), "all_reduce", {{"xs", {all_}}}, {{"out", {all_}}},
              {{"group", kDataAxis}, {"op", "average"}}, due_);
     const std::string none = constant(rw_.end(), "none", DType::kF32, 0);
     const std::string some = rw_.fresh_name("gradient_merge_some");
-    insert(rw_.end(), "greater_than", {{"x", {kAll}}, {"y", {none}}}, {{"out", {some}}});
+    insert(rw_.end(), "greater_than", {{"x", {all_}}, {"y", {none}}}, {{"out", {some}}});
     ready_ = rw_.fresh_name("gradient_merge_ready");
     insert(rw_.end(), "logical_and", {{"x", {due_}}, {"y", {some}}}, {{"out", {ready_}}});
     const std::string total = constant(rw_.end(), "total", DType::kF32, total_);
     factor_ = rw_.fresh_name("gradient_merge_factor");
-    insert(rw_.end(), "elementwise_div", {{"x", {total}}, {"y", {kAll}}}, {{"out", {factor_}}}, {},
+    insert(rw_.end(), "elementwise_div", {{"x", {total}}, {"y", {all_}}}, {{"out", {factor_}}}, {},
            ready_);
     if (asks_others_) leave_out_old_sums(none);
   }
@@ -158,7 +171,7 @@ class Merge {
     const std::string all = factor_, own = rw_.fresh_name("gradient_merge_own");
     const std::string weight = rw_.fresh_name("gradient_merge_weight");
     factor_ = rw_.fresh_name("gradient_merge_own_factor");
-    insert(rw_.end(), "greater_than", {{"x", {kGood}}, {"y", {none}}}, {{"out", {own}}});
+    insert(rw_.end(), "greater_than", {{"x", {counted_}}, {"y", {none}}}, {{"out", {own}}});
     insert(rw_.end(), "cast", {{"x", {own}}}, {{"out", {weight}}}, {{"dtype", DType::kF32}});
     insert(rw_.end(), "elementwise_mul", {{"x", {all}}, {"y", {weight}}}, {{"out", {factor_}}}, {},
            ready_);
@@ -184,19 +197,20 @@ class Merge {
   }
 
   void end_window() {
-    insert(rw_.end(), "increment", {{"x", {kStep}}}, {{"out", {kStep}}});
-    const auto zero = [&](const char* state, DType dtype) {
+    insert(rw_.end(), "increment", {{"x", {step_}}}, {{"out", {step_}}});
+    const auto zero = [&](const std::string& state, DType dtype) {
       insert(rw_.end(), "fill", {}, {{"out", {state}}},
              {{"shape", ir::Ints{1}}, {"dtype", dtype}, {"value", 0.0}}, due_);
     };
-    zero(kStep, DType::kI64);
-    if (!good_.empty()) zero(kGood, DType::kF32);
+    zero(step_, DType::kI64);
+    if (!good_.empty()) zero(counted_, DType::kF32);
   }
 
   Programs& programs_;
   ir::Rewriter rw_;
   int64_t k_;
-  double total_;      // of the weights of all batches
+  double total_;  // of the weights of all batches
+  std::string step_, counted_, all_;
   std::string good_;  // whether the batch of this step counts; "": each does
   int workers_;
   bool asks_others_;

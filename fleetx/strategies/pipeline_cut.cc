@@ -41,7 +41,12 @@ class Line {
   int ops() const { return static_cast<int>(work_.size()) - 1; }
   double work(int from, int to) const { return at(work_, to) - at(work_, from); }
   bool has_parameter(int from, int to) const { return at(firsts_, to) > at(firsts_, from); }
-  int parameters() const { return firsts_.back(); }
+  // Ops that are the first to read a parameter: where a stage can begin.
+  int beginnings() const {
+    int count = 0;
+    for (int op = 0; op < ops(); ++op) count += has_parameter(op, op + 1);
+    return count;
+  }
   // Bytes of values that are made before the op and read from it on.
   double crossing(int op) const { return at(crossing_, op); }
 
@@ -161,9 +166,10 @@ std::vector<int> cut_into_stages(const ir::Program& main, const std::vector<cons
     return std::max(before, line.work(begin, end));
   });
   check_arg(balanced.cost() < kNever, "pipeline: ", options.stages,
-            " stages were asked for, but the network has ", line.parameters(),
-            " parameters that can begin one: each stage needs a parameter of its own; lower "
-            "hybrid_configs.pp_degree");
+            " stages were asked for, and each needs a layer with a parameter of its own, but the "
+            "network has only ",
+            line.beginnings(), " such; set hybrid_configs.pp_degree to ", line.beginnings(),
+            " at most");
   const double most = balanced.cost() * kSlack;
   const Best small(line, options.stages, [&](double before, int begin, int end) {
     return line.work(begin, end) > most ? kNever : before + line.crossing(begin);

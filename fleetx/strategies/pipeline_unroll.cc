@@ -238,7 +238,7 @@ class Unroll {
   }
 
   void cut(const ir::VarInfo& data) {
-    ir::Attrs attrs{{"axis", 0}};
+    ir::Attrs attrs{{"axis", 0}, {"micro_batches", true}};
     // The sizes of values that other stages send are not known before there is a batch: those of
     // data must not be either.
     if (options_.micro_batch_size > 0)

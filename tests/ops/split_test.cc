@@ -71,6 +71,12 @@ TEST(SplitErrors, NameTheSections) {
   bad({{"sections", ir::Ints{-1, -1}}}, 2, {"at most one -1"});
   bad({{"sections", ir::Ints{5}}}, 2, {"1 sections", "2 outs"});
   bad({{"part", 2}}, 5, {"length 5", "5 parts of 2 make 10"});
+  bad({{"micro_batches", true}}, 2,
+      {"cannot be cut into 2 equal parts, the micro-batches of a pipeline",
+       "feed a number of rows that 2 divides (4 or 6)", "accumulate_steps", "divides 5"});
+  bad({{"micro_batches", true}}, 8, {"that 8 divides (8)"});
+  bad({{"micro_batches", true}, {"part", 2}}, 5,
+      {"5 parts of 2 make 10, which is accumulate_steps times micro_batch_size"});
 }
 
 }  // namespace

@@ -76,15 +76,16 @@ TEST(GradientMerge, ProgramText) {
   EXPECT_EQ(
       backward_of({{"gradient_merge", {{"k_steps", 4}}}}, 1),
       (Lines{R"(gradient_merge_last = fill() {dtype="i64", shape=[1], value=3.0})",
-             "gradient_merge_due = equal(gradient_merge_step, gradient_merge_last)",
+             "gradient_merge_due = equal(w@GRAD@GradientMerge@STEP, gradient_merge_last)",
              R"(gradient_merge_none = fill() {dtype="i64", shape=[1]})",
-             "gradient_merge_first = equal(gradient_merge_step, gradient_merge_none)",
+             "gradient_merge_first = equal(w@GRAD@GradientMerge@STEP, gradient_merge_none)",
              "dloss = fill() {shape=[1], value=1.0}", "dy = mean_grad(y, dloss)",
              "_, dw, _ = fc_grad(x, w, _, _, dy)",
              R"(w@GRAD@GradientMerge = accumulate(w@GRAD@GradientMerge, dw, gradient_merge_first))",
              R"(dw@MERGED = scale(w@GRAD@GradientMerge) {scale=0.25} if gradient_merge_due)",
-             "gradient_merge_step = increment(gradient_merge_step)",
-             R"(gradient_merge_step = fill() {dtype="i64", shape=[1]} if gradient_merge_due)"}));
+             "w@GRAD@GradientMerge@STEP = increment(w@GRAD@GradientMerge@STEP)",
+             "w@GRAD@GradientMerge@STEP = "
+             R"(fill() {dtype="i64", shape=[1]} if gradient_merge_due)"}));
   // One batch merged is that batch.
   EXPECT_EQ(backward_of({{"gradient_merge"}}, 1).size(), 3u);
 }
@@ -111,7 +112,7 @@ TEST(GradientMerge, SumsArePerWorker) {
   resolved.apply(Phase::kGradients, {main, startup});
   for (const ir::Program* p : {&main, &startup}) {
     EXPECT_EQ(str(p->var("w@GRAD@GradientMerge").placement), "per_rank(dp, average)");
-    EXPECT_EQ(str(p->var("gradient_merge_step").placement), "replicated");
+    EXPECT_EQ(str(p->var("w@GRAD@GradientMerge@STEP").placement), "replicated");
   }
 }
 

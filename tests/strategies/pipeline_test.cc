@@ -238,7 +238,7 @@ TEST(Pipeline, TextOfTheFirstStage) {
       lines_of(made.main),
       (Lines{
           "forward:",
-          R"([x@MB0, x@MB1] = split(x) {name="pp"})",
+          R"([x@MB0, x@MB1] = split(x) {name="pp", micro_batches=true})",
           "backward:",
           R"(loss@GRAD = fill() {name="fill_0", shape=[1], value=1.0})",
           R"(loss@GRAD@MB = scale(loss@GRAD) {name="pp", scale=0.5})",
@@ -552,7 +552,7 @@ TEST(Pipeline, RefusesWhatCannotWork) {
                [](Builder& b) {
                  return nn::mean(nn::fc(b.data("x", f32, {-1, 12}), {.size = 2}));
                }},
-          "each stage needs a parameter of its own");
+          "has only 1 such; set hybrid_configs.pp_degree to 1 at most");
   refuses({.pp = 2,
            .net =
                [](Builder& b) {

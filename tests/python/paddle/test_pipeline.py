@@ -106,6 +106,14 @@ def test_a_schedule_that_the_program_computes(tmp_path):
     np.testing.assert_allclose(staged, plain, rtol=1e-5)
 
 
+def test_workers_that_are_fed_batches_of_different_sizes(tmp_path):
+    text = TRAIN.replace("(16, 16)", "(16 + 4 * fleet.worker_index(), 16)").replace("(16, 1)", "(16 + 4 * fleet.worker_index(), 1)")
+    (tmp_path / "train.py").write_text(text)
+    result = documents.run(["fleetrun", "--nproc_per_node=2", "train.py", "{}", "guarded", "none", "0", "1"], tmp_path)
+    assert result.code != 0
+    assert "were both ranks fed batches of the same size?" in result.output, result.output
+
+
 # Segments are smaller than a stage: what backward of a micro-batch has gathered, forward of the next one reads.
 def test_a_clone_for_testing_gathers_what_sharding_has_divided(tmp_path):
     settings = {"sharding": True, "sharding_configs": {"stage": 3, "segment_broadcast_MB": 0.0001},
@@ -152,7 +160,8 @@ def test_one_worker_computes_all_stages():
     exe.run(startup)
     value, = exe.run(main, feed={"x": np.ones((4, 4), "float32")}, fetch_list=[loss])
     assert np.isfinite(value).all()
-    with pytest.raises(ValueError, match="cannot be cut into 2 equal parts"):
+    with pytest.raises(ValueError, match=r"cannot be cut into 2 equal parts, the micro-batches of a pipeline; feed a number of rows "
+                       r"that 2 divides \(2 or 4\)"):
         exe.run(main, feed={"x": np.ones((3, 4), "float32")}, fetch_list=[loss])
 
 

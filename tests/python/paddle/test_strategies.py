@@ -1,5 +1,6 @@
 """Strategies as scripts ask for them: with both APIs of optimizers, in a job of two workers and by the classes of 1.x."""
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -233,3 +234,107 @@ def test_gradients_of_a_batch_are_fetched_under_gradient_merge(twice):
     merged, plain = fetched(k_steps=4), fetched(k_steps=1)
     np.testing.assert_array_equal(merged[0], plain[0])
     np.testing.assert_array_equal(merged[1], 2 * plain[0])  # w has not changed
+
+
+TWO_PROGRAMS = '''
+import sys
+import numpy as np
+import paddle
+from paddle import static
+from paddle.distributed import fleet
+
+paddle.enable_static()
+fleet.init(is_collective=True)
+shared = static.Program()
+
+
+def program(width, startup, **settings):
+    main, strategy = static.Program(), fleet.DistributedStrategy()
+    for key, value in settings.items():
+        setattr(strategy, key, value)
+    with static.program_guard(main, startup):
+        startup.random_seed = 3
+        x = static.data("x", [None, 4], "float32")
+        loss = paddle.mean(paddle.square(static.nn.fc(x, width)))
+        fleet.distributed_optimizer(paddle.optimizer.Momentum(0.1), strategy).minimize(loss, startup)
+    return main, loss
+
+
+def losses(*settings, startups):
+    both = [program(3 + i, startup, **s) for i, (s, startup) in enumerate(zip(settings, startups))]
+    with static.scope_guard(static.Scope()):
+        exe = static.Executor()
+        for startup in dict.fromkeys(startups):
+            exe.run(startup)
+        rng = np.random.RandomState(fleet.worker_index())
+        return [[float(exe.run(main, feed={"x": rng.randn(2, 4).astype("float32")}, fetch_list=[loss])[0])
+                 for main, loss in both] for _ in range(6)]
+
+
+for settings in ({}, {"amp": True}, {"gradient_merge": True, "gradient_merge_configs": {"k_steps": 2}},
+                 {"sharding": True, "sharding_configs": {"stage": 3}}):
+    with paddle.utils.unique_name.guard():
+        one = static.Program()
+        together = losses(settings, settings, startups=[one, one])
+    with paddle.utils.unique_name.guard():
+        apart = losses(settings, settings, startups=[static.Program(), static.Program()])
+    assert np.isfinite(together).all(), (settings, together)
+    assert together == apart, (settings, together, apart)
+    print("in turn", *settings, flush=True)
+
+try:
+    one = static.Program()
+    losses({"amp": True}, {"amp": True, "amp_configs": {"init_loss_scaling": 8.0}}, startups=[one, one])
+except ValueError as e:
+    print(e)
+'''
+
+
+def test_two_programs_that_are_trained_in_turn(tmp_path):
+    """As those of a generator and of what judges it: with one startup program or two, on one worker or several."""
+    (tmp_path / "train.py").write_text(TWO_PROGRAMS)
+    for command in ([sys.executable, "train.py"], ["fleetrun", "--nproc_per_node=2", "train.py"]):
+        result = documents.run(command, tmp_path)
+        assert result.code == 0, result.output
+        assert re.findall("in turn(.*)", result.output) == [
+            "", " amp", " gradient_merge gradient_merge_configs", " sharding sharding_configs"], result.output
+        assert "'loss_scaling_0', which is to start as f32[1] of 8, is in the startup program already" in result.output
+
+
+TURNS = '''
+import numpy as np
+import paddle
+from paddle import static
+from paddle.distributed import fleet
+
+paddle.enable_static()
+fleet.init(is_collective=True)
+strategy = fleet.DistributedStrategy()
+strategy.gradient_merge, strategy.gradient_merge_configs = True, {"k_steps": 2}
+both, startup, exe = [], static.Program(), static.Executor()
+for name in ("a", "b"):
+    with static.program_guard(static.Program(), startup):
+        loss = paddle.mean(paddle.square(static.nn.fc(static.data("x", [None, 4], "float32"), 3)))
+        fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy).minimize(loss, startup)
+        both.append((static.default_main_program(), loss))
+exe.run(startup)
+x = {"x": np.ones((2, 4), "float32")}
+steps = np.array([[float(exe.run(m, feed=x, fetch_list=[l])[0]) for m, l in both] for _ in range(6)])
+print("changes", (np.diff(steps, axis=0) < 0).astype(int).tolist(), flush=True)
+'''
+
+
+def test_programs_that_merge_gradients_in_turn_count_their_own_batches(tmp_path):
+    (tmp_path / "train.py").write_text(TURNS)
+    result = documents.run([sys.executable, "train.py"], tmp_path)
+    assert "changes [[0, 0], [1, 1], [0, 0], [1, 1], [0, 0]]" in result.output, result.output
+
+
+def test_a_second_loss_beside_amp_is_refused_for_what_it_is():
+    with static.program_guard(static.Program(), static.Program()):
+        x = static.data("x", [None, 4], "float32")
+        losses = [paddle.mean(paddle.square(static.nn.fc(x, 3))) for _ in range(2)]
+        static.amp.decorate(paddle.optimizer.SGD(0.1)).minimize(losses[0])
+        with pytest.raises(ValueError, match="already has a backward part .*minimize one loss, or add the losses up first; "
+                                             ".* need a program each"):
+            static.amp.decorate(paddle.optimizer.SGD(0.1)).minimize(losses[1])
