@@ -16,8 +16,8 @@ set(FLEETX_ALONE
   tests/launch/starters_test tests/ps/process
   tests/runtime/allocation_test)  # replaces malloc
 set(FLEETX_FOLDERS_ALONE
-  fleetx/ops fleetx/strategies tests/ops tests/optimizers tests/strategies
-  tests/data tests/fleet tests/ir tests/launch tests/models tests/passes tests/ps tests/runtime tests/train)
+  fleetx/ops fleetx/strategies tests/ops tests/optimizers
+  tests/data tests/fleet tests/launch tests/models tests/ps tests/runtime tests/strategies tests/train)
 set(FLEETX_MOST_AT_ONCE 12)
 
 function(fleetx_unite variable)
