@@ -17,7 +17,7 @@ set(FLEETX_ALONE
   tests/runtime/allocation_test)  # replaces malloc
 set(FLEETX_FOLDERS_ALONE
   fleetx/ops fleetx/strategies tests/ops tests/optimizers
-  tests/fleet tests/ps tests/strategies)
+  tests/strategies)
 set(FLEETX_MOST_AT_ONCE 12)
 
 function(fleetx_unite variable)
