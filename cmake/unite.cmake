@@ -16,8 +16,7 @@ set(FLEETX_ALONE
   tests/launch/starters_test tests/ps/process
   tests/runtime/allocation_test)  # replaces malloc
 set(FLEETX_FOLDERS_ALONE
-  fleetx/ops fleetx/strategies tests/ops tests/optimizers
-  tests/strategies)
+  fleetx/ops fleetx/strategies tests/ops tests/optimizers)
 set(FLEETX_MOST_AT_ONCE 12)
 
 function(fleetx_unite variable)
