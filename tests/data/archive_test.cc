@@ -13,11 +13,11 @@ namespace fleetx::data {
 namespace {
 
 namespace fs = std::filesystem;
+using Error::Kind::kCorrupt;
 using testing::expect_error;
 using testing::make_archive;
 using testing::Member;
 using testing::TempDir;
-constexpr auto kCorrupt = Error::Kind::kCorrupt;
 
 class Archives : public ::testing::Test {
  protected:

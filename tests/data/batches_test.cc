@@ -19,11 +19,11 @@ using data::ReadOptions;
 using Ids = std::vector<int64_t>;
 using std::chrono::steady_clock;
 
-const std::vector<data::Slot> kSlots{{"x", DType::kI64, 1}};
+const std::vector<data::Slot> kValue{{"x", DType::kI64, 1}};
 
 ReadOptions options(std::vector<std::string> files, int64_t batch, int threads = 1) {
   return {.files = std::move(files),
-          .format = data::multi_slot_format(kSlots),
+          .format = data::multi_slot_format(kValue),
           .batch = batch,
           .threads = threads};
 }

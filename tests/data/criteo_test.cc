@@ -19,7 +19,7 @@ std::vector<Slot> slots() {
   return out;
 }
 
-Samples parse(const std::string& text) {
+Samples parse_days(const std::string& text) {
   return parse_lines(text, *data::make_format("criteo", slots(), 1000), "day_0");
 }
 
@@ -38,7 +38,7 @@ int64_t id(int place, const std::string& word) {
 }
 
 TEST(Criteo, NumbersAreScaledAndWordsHashed) {
-  const Samples s = parse(line("5", "05db9164") + "\r\n" + line("", "") + "\n");
+  const Samples s = parse_days(line("5", "05db9164") + "\r\n" + line("", "") + "\n");
   ASSERT_EQ(s.count, 2);
   const float* dense = s.columns[0].values.data<float>();
   EXPECT_EQ(dense[0], 5.0f / 20);
@@ -57,7 +57,7 @@ TEST(Criteo, NumbersAreScaledAndWordsHashed) {
 
 TEST(Criteo, DamagedLines) {
   const auto corrupt = [](const std::string& text, std::string_view part) {
-    expect_error(Error::Kind::kCorrupt, {"day_0:1: sample '", part}, [&] { parse(text); });
+    expect_error(Error::Kind::kCorrupt, {"day_0:1: sample '", part}, [&] { parse_days(text); });
   };
   corrupt("x\t1", "slot 'label': 'x' is not a label");
   corrupt("1 2", "is not a label");

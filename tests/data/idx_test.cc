@@ -10,8 +10,8 @@
 namespace fleetx::data {
 namespace {
 
+using Error::Kind::kCorrupt;
 using testing::expect_error;
-constexpr auto kCorrupt = Error::Kind::kCorrupt;
 
 std::string idx(std::initializer_list<int> dims, const std::string& data) {
   std::string file{0, 0, 8, static_cast<char>(dims.size())};

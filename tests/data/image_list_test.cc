@@ -19,10 +19,10 @@
 namespace fleetx::data {
 namespace {
 
+using Error::Kind::kCorrupt;
 using testing::expect_error;
 using testing::picture;
 using testing::TempDir;
-constexpr auto kCorrupt = Error::Kind::kCorrupt;
 
 class Lists : public ::testing::Test {
  protected:

@@ -13,9 +13,9 @@
 namespace fleetx::data {
 namespace {
 
+using Error::Kind::kCorrupt;
 using testing::expect_error;
 using testing::picture;
-constexpr auto kCorrupt = Error::Kind::kCorrupt;
 
 TEST(Jpeg, RoundTrip) {
   const Image image = picture(200, 120, 90);

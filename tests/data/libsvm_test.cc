@@ -14,19 +14,19 @@ std::vector<Slot> slots(DType label) {
   return {{"y", label, 1}, {"index", DType::kI64, -1}, {"value", DType::kF32, -1}};
 }
 
-std::vector<std::string> parse(const std::string& text, DType label = DType::kI64) {
+std::vector<std::string> rows(const std::string& text, DType label = DType::kI64) {
   return lines_of(parse_lines(text, *data::libsvm_format(slots(label)), "a"));
 }
 
 TEST(Libsvm, ReadsLabelsAndFeatures) {
-  EXPECT_EQ(parse("+1 3:0.5 17:1\n\n-1\t200:-2e2 # a comment 7:x\r\n0 1:1# other"),
+  EXPECT_EQ(rows("+1 3:0.5 17:1\n\n-1\t200:-2e2 # a comment 7:x\r\n0 1:1# other"),
             (std::vector<std::string>{"1 1 2 3 17 2 0.5 1", "1 -1 1 200 1 -200", "1 0 1 1 1 1"}));
-  EXPECT_EQ(parse("0.25 1:2", DType::kF32), std::vector<std::string>{"1 0.25 1 1 1 2"});
+  EXPECT_EQ(rows("0.25 1:2", DType::kF32), std::vector<std::string>{"1 0.25 1 1 1 2"});
 }
 
 TEST(Libsvm, DamagedLines) {
   const auto corrupt = [](const std::string& text, std::string_view part) {
-    expect_error(Error::Kind::kCorrupt, {"a:2: sample '", part}, [&] { parse("1 1:1\n" + text); });
+    expect_error(Error::Kind::kCorrupt, {"a:2: sample '", part}, [&] { rows("1 1:1\n" + text); });
   };
   corrupt("1", "slot 'index': the line has no features");
   corrupt("1 # 1:1", "slot 'index': the line has no features");

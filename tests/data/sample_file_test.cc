@@ -20,21 +20,21 @@ using data::SampleFile;
 using data::SampleFileOptions;
 using data::Samples;
 
-const std::vector<data::Slot> kSlots{{"x", DType::kI64, -1}};
+const std::vector<data::Slot> kValues{{"x", DType::kI64, -1}};
 
 SampleFileOptions options(BadLines bad_lines = BadLines::kFail, const std::string& command = "") {
-  return {.format = data::multi_slot_format(kSlots), .command = command, .bad_lines = bad_lines};
+  return {.format = data::multi_slot_format(kValues), .command = command, .bad_lines = bad_lines};
 }
 
 std::vector<int64_t> all_of(SampleFile& file, int64_t at_once = 3) {
-  Samples samples(kSlots);
+  Samples samples(kValues);
   while (file.read(at_once, samples) > 0) {
   }
   const auto* x = samples.columns[0].values.data<int64_t>();
   EXPECT_EQ(samples.columns[0].ends.size(), static_cast<size_t>(samples.count));
   return {x, x + samples.columns[0].values.size()};
 }
-std::vector<int64_t> read(const std::string& path, const std::string& command = "") {
+std::vector<int64_t> all_in(const std::string& path, const std::string& command = "") {
   SampleFile file(path, options(BadLines::kFail, command));
   return all_of(file);
 }
@@ -99,14 +99,14 @@ TEST(SampleFile, LongLines) {
 TEST(SampleFile, ReadersShareAFile) {
   const TempDir folder;
   std::string text;
-  Samples samples(kSlots);
+  Samples samples(kValues);
   for (int64_t i = 0; i < 10; ++i) {
     text += i == 1 ? "1 x\n" : "1 " + std::to_string(i) + "\n";
     *samples.columns[0].values.room<int64_t>(1) = i;
     samples.columns[0].values.added(1);
     samples.columns[0].ends.push_back(++samples.count);
   }
-  data::BinaryWriter writer(folder / "b.bin", kSlots);
+  data::BinaryWriter writer(folder / "b.bin", kValues);
   writer.add(samples);
   writer.finish();
   const auto read_share = [](const std::string& path, int64_t index) {
@@ -131,9 +131,9 @@ TEST(SampleFile, DamagedLinesAreNamed) {
   const std::string path = folder.write("part-0", "1 5\n\n2 6\n1 7\n");
   expect_error(Error::Kind::kCorrupt,
                {"part-0:3: sample '2 6': slot 'x': the line ends where a whole number"},
-               [&] { read(path); });
+               [&] { all_in(path); });
   expect_error(Error::Kind::kCorrupt, {"part-0 (through 'tail -n 2'):1: sample '2 6'"},
-               [&] { read(path, "tail -n 2"); });
+               [&] { all_in(path, "tail -n 2"); });
 }
 
 TEST(SampleFile, DamagedLinesCanBeLeftOut) {
@@ -151,30 +151,30 @@ TEST(SampleFile, PackedFiles) {
   const std::string plain = folder.write("a", text);
   for (const char* name : {"a.gz", "a.zst"}) {
     write_packed(folder / name, text);
-    EXPECT_EQ(read(folder / name), read(plain)) << name;
+    EXPECT_EQ(all_in(folder / name), all_in(plain)) << name;
     write_packed(folder / "empty.gz", "");
-    EXPECT_EQ(read(folder / "empty.gz"), Ids{});
+    EXPECT_EQ(all_in(folder / "empty.gz"), Ids{});
     // Cut off in the middle.
     std::filesystem::resize_file(folder / name, std::filesystem::file_size(folder / name) / 2);
-    expect_error(Error::Kind::kCorrupt, {name, ": damaged"}, [&] { read(folder / name); });
+    expect_error(Error::Kind::kCorrupt, {name, ": damaged"}, [&] { all_in(folder / name); });
   }
   expect_error(Error::Kind::kCorrupt, {"not packed as its name says"},
-               [&] { read(folder.write("b.gz", "1 5\n")); });
+               [&] { all_in(folder.write("b.gz", "1 5\n")); });
 }
 
 TEST(SampleFile, Commands) {
   const TempDir folder;
   const std::string path = folder.write("a", "1 5\n1 6\n1 7\n");
-  EXPECT_EQ(read(path, "head -n 2"), (Ids{5, 6}));
-  EXPECT_EQ(read(path, " cat "), (Ids{5, 6, 7}));
-  EXPECT_EQ(read(path, "sed 's/ / 1/'"), (Ids{15, 16, 17}));
+  EXPECT_EQ(all_in(path, "head -n 2"), (Ids{5, 6}));
+  EXPECT_EQ(all_in(path, " cat "), (Ids{5, 6, 7}));
+  EXPECT_EQ(all_in(path, "sed 's/ / 1/'"), (Ids{15, 16, 17}));
   expect_error(Error::Kind::kInvalidArgument, {"pipe_command 'exit 3' ended with 3 on", "/a"},
-               [&] { read(path, "exit 3"); });
+               [&] { all_in(path, "exit 3"); });
   expect_error(Error::Kind::kInvalidArgument, {"ended with signal 15"},
-               [&] { read(path, "kill -15 $$"); });
+               [&] { all_in(path, "kill -15 $$"); });
   expect_error(Error::Kind::kInvalidArgument, {"nowhere", "cannot be read"},
-               [&] { read(folder / "nowhere"); });
-  expect_error(Error::Kind::kInvalidArgument, {"cannot be read"}, [&] { read(folder.path()); });
+               [&] { all_in(folder / "nowhere"); });
+  expect_error(Error::Kind::kInvalidArgument, {"cannot be read"}, [&] { all_in(folder.path()); });
 }
 
 TEST(SampleFile, StopsWhileACommandSaysNothing) {
@@ -189,7 +189,7 @@ TEST(SampleFile, StopsWhileACommandSaysNothing) {
   });
   {
     SampleFile file(folder.write("a", ""), o);
-    Samples samples(kSlots);
+    Samples samples(kValues);
     file.read(10, samples);
     EXPECT_EQ(samples.count, 1);
   }

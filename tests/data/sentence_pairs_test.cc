@@ -12,7 +12,7 @@ namespace fleetx::data {
 namespace {
 
 // 40 documents of 25 sentences of 4 to 12 tokens.
-TextCorpus corpus() {
+TextCorpus small_corpus() {
   std::string text;
   for (int d = 0; d < 40; ++d, text += "\n")
     for (int s = 0; s < 25; ++s, text += "\n")
@@ -32,7 +32,7 @@ bool same(const std::vector<SentencePair>& a, const std::vector<SentencePair>& b
 }
 
 TEST(SentencePairs, FillTheLengthAndFollowHalfOfTheTime) {
-  const TextCorpus c = corpus();
+  const TextCorpus c = small_corpus();
   int64_t follows = 0, full = 0, pairs = 0;
   for (int64_t epoch = 0; epoch < 20; ++epoch) {
     for (const SentencePair& p : sentence_pairs(c, {.max_length = 40, .seed = 3}, epoch)) {
@@ -49,7 +49,7 @@ TEST(SentencePairs, FillTheLengthAndFollowHalfOfTheTime) {
 }
 
 TEST(SentencePairs, FollowInTheirDocumentOrComeFromAnother) {
-  const TextCorpus c = corpus();
+  const TextCorpus c = small_corpus();
   const auto document = [](const Part& p) { return p.sentence / 25; };
   for (const SentencePair& p :
        sentence_pairs(c, {.max_length = 40, .short_rate = 0, .seed = 1}, 0)) {
@@ -60,7 +60,7 @@ TEST(SentencePairs, FollowInTheirDocumentOrComeFromAnother) {
 
 // Every sentence is in some pair, either as a first part or as a second that follows.
 TEST(SentencePairs, LeaveNothingOut) {
-  const TextCorpus c = corpus();
+  const TextCorpus c = small_corpus();
   std::vector<bool> seen(static_cast<size_t>(c.sentences()));
   for (const SentencePair& p :
        sentence_pairs(c, {.max_length = 512, .short_rate = 0, .seed = 1}, 0)) {
@@ -72,7 +72,7 @@ TEST(SentencePairs, LeaveNothingOut) {
 }
 
 TEST(SentencePairs, AreTwoSentencesWhereTheyAreNotFilled) {
-  const TextCorpus c = corpus();
+  const TextCorpus c = small_corpus();
   int64_t follows = 0, pairs = 0;
   for (const SentencePair& p : sentence_pairs(c, {.max_length = 40, .fill = false, .seed = 1}, 0)) {
     EXPECT_EQ(p.first.length, c.count_tokens(p.first.sentence, p.first.sentence + 1));
@@ -84,7 +84,7 @@ TEST(SentencePairs, AreTwoSentencesWhereTheyAreNotFilled) {
 }
 
 TEST(SentencePairs, DependOnSeedAndEpoch) {
-  const TextCorpus c = corpus();
+  const TextCorpus c = small_corpus();
   const PairOptions o{.max_length = 40, .seed = 1}, other{.max_length = 40, .seed = 2};
   EXPECT_TRUE(same(sentence_pairs(c, o, 0), sentence_pairs(c, o, 0)));
   EXPECT_FALSE(same(sentence_pairs(c, o, 0), sentence_pairs(c, o, 1)));

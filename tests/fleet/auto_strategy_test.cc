@@ -242,7 +242,7 @@ TEST(Auto, MistakesAreExplained) {
 
 // ---- the whole way ----
 
-struct Net {
+struct Mlp {
   ir::Program main, startup;
   ir::Builder b{main, startup};
   ir::Var x = b.data("x", f32, {-1, 16});
@@ -255,7 +255,7 @@ DistributedOptimizer optimizer_for(const DistributedStrategy& s, int count) {
 
 TEST(Auto, MinimizeMakesTheProgramOfItsChoice) {
   const testing::TempDir folder;
-  Net net;
+  Mlp net;
   DistributedStrategy s = automatic();
   s.auto_configs.save_to = folder / "choice.prototxt";
   DistributedOptimizer optimizer = optimizer_for(s, 4);
@@ -266,7 +266,7 @@ TEST(Auto, MinimizeMakesTheProgramOfItsChoice) {
   DistributedStrategy loaded;
   loaded.load_text(folder / "choice.prototxt");
   EXPECT_EQ(loaded, optimizer.strategy());
-  Net again;
+  Mlp again;
   optimizer_for(loaded, 4).minimize(again.loss, {}, where);
   // To the last name: other workers, which do not search, must have the same program.
   EXPECT_EQ(ir::to_text(net.main), ir::to_text(again.main));
@@ -275,7 +275,7 @@ TEST(Auto, MinimizeMakesTheProgramOfItsChoice) {
 
 // The learning rate is a variable of the program itself; what is tried has a copy of it.
 TEST(Auto, WorksWithASchedule) {
-  Net net;
+  Mlp net;
   const ir::Var rate = optim::exponential(net.b, 0.1, {.steps = 10});
   DistributedOptimizer optimizer{std::make_shared<optim::Sgd>(optim::SgdOptions{.lr = rate}),
                                  automatic(), workers(2)};
@@ -284,7 +284,7 @@ TEST(Auto, WorksWithASchedule) {
 }
 
 TEST(Auto, MinimizeLeavesTheProgramAloneWhereNothingFits) {
-  Net net;
+  Mlp net;
   const std::string before = ir::to_text(net.main);
   DistributedStrategy s = automatic();
   s.auto_configs.memory_limit_MB = 1;

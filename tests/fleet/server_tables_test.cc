@@ -11,11 +11,11 @@ namespace {
 
 using testing::expect_error;
 
-struct Net {
+struct Lookup {
   ir::Program main, startup;
   ir::Builder b{main, startup};
 
-  explicit Net(optim::Optimizer& optimizer, const nn::Init& init = nn::init::uniform(-1, 1)) {
+  explicit Lookup(optim::Optimizer& optimizer, const nn::Init& init = nn::init::uniform(-1, 1)) {
     const ir::Var ids = b.data("ids", i64, {-1});
     const ir::Var rows = nn::embedding(
         ids, {.rows = 100, .dim = 4, .sparse = true, .weight_attr = {.init = init}, .name = "t"});
@@ -29,7 +29,7 @@ struct Net {
 
 TEST(ServerTables, AreReadOffTheProgram) {
   optim::Adam adam({.lr = 0.1, .beta1 = 0.8, .l2 = 0.01});
-  Net net(adam);
+  Lookup net(adam);
   const ps::JobSpec job = net.tables();
   EXPECT_EQ(job.workers, 3);
   EXPECT_EQ(job.mode, ps::Mode::kSync);
@@ -50,7 +50,7 @@ TEST(ServerTables, AreReadOffTheProgram) {
 
 TEST(ServerTables, OfGeoAreDenseAndAddedUp) {
   optim::Sgd sgd({.lr = 0.1});
-  Net net(sgd);
+  Lookup net(sgd);
   const ps::JobSpec job = net.tables({.mode = "geo", .k_steps = 10});
   EXPECT_TRUE(job.sparse.empty());
   ASSERT_EQ(job.dense.size(), 1u);
@@ -72,7 +72,7 @@ TEST(ServerTables, KeepParametersWholeForNorms) {
 
 TEST(ServerTables, ARowMustBeAFunctionOfItsId) {
   optim::Sgd sgd;
-  Net net(sgd, nn::init::assign(std::vector<double>(400)));
+  Lookup net(sgd, nn::init::assign(std::vector<double>(400)));
   expect_error(Error::Kind::kInvalidArgument, {"'t.w_0'", "assign_value", "uniform"},
                [&] { net.tables(); });
 }
@@ -111,7 +111,7 @@ TEST(ServerTables, TellOtherComputationsFromWhatWorkersMayDoDifferently) {
 // The rule of a server is the formula of the op.
 TEST(ServerTables, RulesComputeWhatTheOptimizerDoes) {
   optim::Momentum momentum({.lr = 0.5, .mu = 0.9, .l2 = 0.1});
-  Net net(momentum);
+  Lookup net(momentum);
   const ps::UpdateRulePtr rule = net.tables().dense[0].params[0].rule;
   float record[] = {1, 2, 0.5f, 0.25f};  // two values, their velocities
   const float gradient[] = {4, 8};

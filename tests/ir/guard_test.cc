@@ -9,6 +9,7 @@
 #include "fleetx/ir/transform.h"
 #include "fleetx/ir/verifier.h"
 #include "fleetx/passes/pass.h"
+#include "tests/ir/parse_error.h"
 #include "tests/support/expect_error.h"
 
 namespace fleetx::ir {
@@ -27,14 +28,7 @@ var a : f32[4]
 var b : f32[4]
 )";
 
-std::string parse_error(const std::string& ops) {
-  try {
-    (void)parse_text(kVars + ops, "p.txt");
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+std::string guard_error(const std::string& ops) { return parse_error(kVars + ops); }
 
 TEST(Guard, IsWrittenBehindTheOp) {
   const std::string text = std::string(kVars) + R"(
@@ -68,50 +62,50 @@ TEST(Guard, IsInheritedFromTheBuilder) {
 }
 
 TEST(Guard, MustBeOneBool) {
-  EXPECT_TRUE(contains(parse_error("forward:\na = scale(x) if n\n"), "must be bool[1]"));
-  EXPECT_TRUE(contains(parse_error("forward:\na = scale(x) if n\n"), "'n' is i64[1]"));
-  EXPECT_TRUE(contains(parse_error("forward:\na = scale(x) if nothing\n"), "'nothing'"));
-  EXPECT_TRUE(contains(parse_error("forward:\na = scale(x) if now\n"), "before any op"));
+  EXPECT_TRUE(contains(guard_error("forward:\na = scale(x) if n\n"), "must be bool[1]"));
+  EXPECT_TRUE(contains(guard_error("forward:\na = scale(x) if n\n"), "'n' is i64[1]"));
+  EXPECT_TRUE(contains(guard_error("forward:\na = scale(x) if nothing\n"), "'nothing'"));
+  EXPECT_TRUE(contains(guard_error("forward:\na = scale(x) if now\n"), "before any op"));
 }
 
 TEST(Guard, WhatIsComputedUnderItIsReadUnderItOnly) {
-  const std::string error = parse_error("forward:\na = scale(x) if on\nb = scale(a)\n");
+  const std::string error = guard_error("forward:\na = scale(x) if on\nb = scale(a)\n");
   EXPECT_TRUE(contains(error, "reads 'a'"));
   EXPECT_TRUE(contains(error, "only where 'on' is true"));
   EXPECT_TRUE(contains(error, "same guard"));
   EXPECT_TRUE(contains(
-      parse_error("forward:\nnow = equal(n, k)\na = scale(x) if on\nb = scale(a) if now\n"),
+      guard_error("forward:\nnow = equal(n, k)\na = scale(x) if on\nb = scale(a) if now\n"),
       "has the guard 'now'"));
   // State has a value in every step, and so does what was there before.
-  EXPECT_EQ(parse_error("forward:\nkept = scale(x) if on\nb = scale(kept)\n"), "no error");
-  EXPECT_EQ(parse_error("forward:\na = scale(x) if on\nb = scale(a) if on\n"), "no error");
+  EXPECT_EQ(guard_error("forward:\nkept = scale(x) if on\nb = scale(kept)\n"), "no error");
+  EXPECT_EQ(guard_error("forward:\na = scale(x) if on\nb = scale(a) if on\n"), "no error");
 }
 
 TEST(Guard, HasAValueInEveryStep) {
   const std::string error =
-      parse_error("forward:\nnow = equal(n, k) if on\nkept = scale(x) if now\n");
+      guard_error("forward:\nnow = equal(n, k) if on\nkept = scale(x) if now\n");
   EXPECT_TRUE(contains(error, "scale: its guard 'now' is computed only where 'on' is true"));
   EXPECT_TRUE(contains(error, "logical_and"));
   // State has the value of an earlier step.
-  EXPECT_EQ(parse_error("state more : bool[1]\nforward:\n"
+  EXPECT_EQ(guard_error("state more : bool[1]\nforward:\n"
                         "more = equal(n, k) if on\nkept = scale(x) if more\n"),
             "no error");
 }
 
 TEST(Guard, KeepsItsValueForTheWholeStep) {
-  EXPECT_TRUE(contains(parse_error("forward:\nkept = scale(x) if on\non = equal(n, k)\n"),
+  EXPECT_TRUE(contains(guard_error("forward:\nkept = scale(x) if on\non = equal(n, k)\n"),
                        "is the guard of an op before it"));
 }
 
 TEST(Guard, OfACollectiveIsTheSameOnAllRanks) {
   // Computed from a counter that all ranks have: fine.
-  EXPECT_EQ(parse_error("forward:\nnow = equal(n, k)\n"
+  EXPECT_EQ(guard_error("forward:\nnow = equal(n, k)\n"
                         "[kept] = broadcast([kept]) {group=\"dp\"} if now\n"),
             "no error");
   // Computed from what is fed: each rank has its own.
   const std::string vars = "var half : f32[4]\nvar big : bool[4]\nvar any : bool[1]\n";
   const std::string error =
-      parse_error(vars +
+      guard_error(vars +
                   "forward:\nhalf = scale(x) {scale=0.5}\nbig = less_than(half, x)\n"
                   "any = slice(big) {axes=[0], starts=[0], ends=[1]}\n"
                   "[kept] = broadcast([kept]) {group=\"dp\"} if any\n");
@@ -121,9 +115,9 @@ TEST(Guard, OfACollectiveIsTheSameOnAllRanks) {
 
 TEST(Guard, OfStateThatDiffersBetweenRanksIsRefusedToo) {
   const std::string own = "state mine : bool[1] per_rank(dp, reset)\nforward:\n";
-  EXPECT_TRUE(contains(parse_error(own + "[kept] = broadcast([kept]) {group=\"dp\"} if mine\n"),
+  EXPECT_TRUE(contains(guard_error(own + "[kept] = broadcast([kept]) {group=\"dp\"} if mine\n"),
                        "may differ"));
-  EXPECT_EQ(parse_error(own + "[kept] = broadcast([kept]) {group=\"mp\"} if mine\n"), "no error");
+  EXPECT_EQ(guard_error(own + "[kept] = broadcast([kept]) {group=\"mp\"} if mine\n"), "no error");
 }
 
 TEST(Guard, PassesKeepIt) {

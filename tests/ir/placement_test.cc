@@ -8,6 +8,7 @@
 #include "fleetx/ir/rewriter.h"
 #include "fleetx/ir/stand_in.h"
 #include "fleetx/ir/text.h"
+#include "tests/ir/parse_error.h"
 #include "tests/support/expect_error.h"
 
 namespace fleetx::ir {
@@ -16,7 +17,7 @@ namespace {
 using testing::contains;
 using testing::error_of;
 
-constexpr const char* kText = R"(program
+constexpr const char* kPlaced = R"(program
 param w : f32[5,8] sharded(mp, 0)
 param table : f32[100,8] is_distributed
 state residual : f32[5,8] per_rank(dp, sum)
@@ -27,9 +28,9 @@ state step : i64[1]
 )";
 
 TEST(Placement, IsPartOfBothForms) {
-  const Program p = parse_text(kText);
-  EXPECT_EQ(to_text(p), kText);
-  EXPECT_EQ(to_text(parse_proto(to_proto(p), "p.pb")), kText);
+  const Program p = parse_text(kPlaced);
+  EXPECT_EQ(to_text(p), kPlaced);
+  EXPECT_EQ(to_text(parse_proto(to_proto(p), "p.pb")), kPlaced);
   EXPECT_EQ(p.var("w").placement, Placement::sharded("mp", 0));
   EXPECT_EQ(p.var("residual").placement, Placement::per_rank("dp", Placement::Resize::kSum));
   EXPECT_TRUE(p.var("weight").placement.is_transient());
@@ -38,21 +39,14 @@ TEST(Placement, IsPartOfBothForms) {
   EXPECT_FALSE(p.var("w").is_distributed);
 }
 
-std::string parse_error(const std::string& line) {
-  try {
-    (void)parse_text("program\n" + line + "\n", "p.txt");
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+std::string place_error(const std::string& line) { return parse_error("program\n" + line + "\n"); }
 
 TEST(Placement, WhatMakesNoSenseIsNamed) {
-  EXPECT_TRUE(contains(parse_error("var a : f32[4] transient"), "'a' is transient, but not"));
-  EXPECT_TRUE(contains(parse_error("param a : f32[4] transient"), "would not be saved"));
-  EXPECT_TRUE(contains(parse_error("state a : f32[4] sharded(mp, 1)"), "no dimension 1"));
-  EXPECT_TRUE(contains(parse_error("state a : f32[4] per_rank(dp, median)"), "average, sum"));
-  EXPECT_TRUE(contains(parse_error("state a : f32[4] shared(dp, sum)"), "unknown word 'shared'"));
+  EXPECT_TRUE(contains(place_error("var a : f32[4] transient"), "'a' is transient, but not"));
+  EXPECT_TRUE(contains(place_error("param a : f32[4] transient"), "would not be saved"));
+  EXPECT_TRUE(contains(place_error("state a : f32[4] sharded(mp, 1)"), "no dimension 1"));
+  EXPECT_TRUE(contains(place_error("state a : f32[4] per_rank(dp, median)"), "average, sum"));
+  EXPECT_TRUE(contains(place_error("state a : f32[4] shared(dp, sum)"), "unknown word 'shared'"));
 }
 
 // A temporary has no placement: who owns a gradient stands in its attributes.
@@ -78,14 +72,14 @@ TEST(Placement, StateMayHaveAStandInInFiles) {
 }
 
 TEST(Placement, AnOwnerIsARankOfAGroup) {
-  EXPECT_TRUE(contains(parse_error("var d : f32[4] {owner=1}"),
+  EXPECT_TRUE(contains(place_error("var d : f32[4] {owner=1}"),
                        "variable 'd' has one of the attributes 'owner' and 'owners'"));
-  EXPECT_TRUE(contains(parse_error("var d : f32[4] {owner=-1, owners=\"dp\"}"), "owner=-1"));
-  EXPECT_TRUE(contains(parse_error("var d : f32[4] {owner=1.5, owners=\"dp\"}"), "owner=1.5"));
-  EXPECT_TRUE(contains(parse_error("var d : f32[4] {owner=1, owners=2}"), "owners=2"));
-  EXPECT_TRUE(contains(parse_error("var d : f32[4] {stage=\"first\"}"), "must be a number"));
+  EXPECT_TRUE(contains(place_error("var d : f32[4] {owner=-1, owners=\"dp\"}"), "owner=-1"));
+  EXPECT_TRUE(contains(place_error("var d : f32[4] {owner=1.5, owners=\"dp\"}"), "owner=1.5"));
+  EXPECT_TRUE(contains(place_error("var d : f32[4] {owner=1, owners=2}"), "owners=2"));
+  EXPECT_TRUE(contains(place_error("var d : f32[4] {stage=\"first\"}"), "must be a number"));
   EXPECT_TRUE(contains(
-      parse_error("param w : f32[4] sharded(mp, 0) {part_owner=\"a\", part_owners=\"pp\"}"),
+      place_error("param w : f32[4] sharded(mp, 0) {part_owner=\"a\", part_owners=\"pp\"}"),
       "must be a rank of the group"));
 }
 

@@ -8,7 +8,7 @@
 namespace fleetx::ir {
 namespace {
 
-std::string error_of(std::string_view text) {
+std::string error_in(std::string_view text) {
   try {
     (void)parse_text(text, "p.txt");
   } catch (const Error& e) {
@@ -68,30 +68,30 @@ TEST(Text, StagesAndOwnersAreKept) {
   EXPECT_NE(text.find("state m : f32[2] stop_gradient owned(pp, 1)"), text.npos) << text;
   EXPECT_EQ(to_text(parse_text(text)), text);
   EXPECT_EQ(to_text(parse_proto(to_proto(main))), text);
-  EXPECT_EQ(error_of("program\ndata x : f32[2]\nvar y : f32[2]\ny = scale(x) on -1"),
+  EXPECT_EQ(error_in("program\ndata x : f32[2]\nvar y : f32[2]\ny = scale(x) on -1"),
             "p.txt:4: a stage is expected here");
 }
 
 TEST(Text, ErrorsNameTheLineAndTheThing) {
   const std::string head = "program\ndata x : f32[-1,4]\n";
-  EXPECT_EQ(error_of("hello"), "p.txt:1: expected 'program', got 'hello'");
-  EXPECT_EQ(error_of(""), "p.txt: does not start with 'program'");
-  EXPECT_EQ(error_of(head + "var y : f99[2]"),
+  EXPECT_EQ(error_in("hello"), "p.txt:1: expected 'program', got 'hello'");
+  EXPECT_EQ(error_in(""), "p.txt: does not start with 'program'");
+  EXPECT_EQ(error_in(head + "var y : f99[2]"),
             "p.txt:3: 'f99' is not a dtype; known: f32 f64 i32 i64 f16 bf16 u8 bool");
-  EXPECT_EQ(error_of(head + "data x : f32[2]"), "p.txt:3: the program already has a variable 'x'");
-  EXPECT_EQ(error_of(head + "var y : f32[-1,4]\ny = scal(x)").substr(0, 42),
+  EXPECT_EQ(error_in(head + "data x : f32[2]"), "p.txt:3: the program already has a variable 'x'");
+  EXPECT_EQ(error_in(head + "var y : f32[-1,4]\ny = scal(x)").substr(0, 42),
             "p.txt:4: there is no op 'scal'; did you me");
-  EXPECT_EQ(error_of(head + "var y : f32[-1,4]\ny = scale(z)"),
+  EXPECT_EQ(error_in(head + "var y : f32[-1,4]\ny = scale(z)"),
             "p.txt:4: the program has no variable 'z'; did you mean 'x', 'y'?");
-  EXPECT_EQ(error_of(head + "var y : f32[-1,4]\ny = scale(x) {scale=\"2\"}"),
+  EXPECT_EQ(error_in(head + "var y : f32[-1,4]\ny = scale(x) {scale=\"2\"}"),
             "p.txt:4: scale: attribute 'scale' must be a float, got \"2\" (string)");
-  EXPECT_EQ(error_of(head + "var y : f32[-1,4]\ny = scale(x) {factor=2}").substr(0, 46),
+  EXPECT_EQ(error_in(head + "var y : f32[-1,4]\ny = scale(x) {factor=2}").substr(0, 46),
             "p.txt:4: scale: unknown attribute 'factor' (kn");
-  EXPECT_EQ(error_of(head + "var y : f32[-1,5]\ny = scale(x)"),
+  EXPECT_EQ(error_in(head + "var y : f32[-1,5]\ny = scale(x)"),
             "p.txt: scale: output 'out' is f32[-1,4], but 'y' is declared f32[-1,5]");
-  EXPECT_EQ(error_of(head + "var y : f32[-1,4]\nvar z : f32[-1,4]\ny = scale(z)\nz = scale(x)"),
+  EXPECT_EQ(error_in(head + "var y : f32[-1,4]\nvar z : f32[-1,4]\ny = scale(z)\nz = scale(x)"),
             "p.txt: scale: reads 'z' before any op has written it");
-  EXPECT_EQ(error_of(head + "var y : f32[-1,4]\ny = scale(x) trailing"),
+  EXPECT_EQ(error_in(head + "var y : f32[-1,4]\ny = scale(x) trailing"),
             "p.txt:4: unexpected 'trailing' at the end of the line");
 }
 

@@ -7,6 +7,7 @@
 #include "fleetx/ir/text.h"
 #include "fleetx/ir/transform.h"
 #include "fleetx/ir/verifier.h"
+#include "tests/ir/parse_error.h"
 #include "tests/support/expect_error.h"
 
 namespace fleetx::ir {
@@ -15,7 +16,7 @@ namespace {
 using testing::contains;
 using testing::error_of;
 
-constexpr const char* kText = R"(program
+constexpr const char* kTrain = R"(program
 data x : f32[8,4]
 param w : f32[4,1]
 state lr : f32[1]
@@ -47,23 +48,14 @@ parameter(w, dw, lr)
 )";
 
 std::string replaced(const std::string& from, const std::string& to) {
-  std::string text = kText;
+  std::string text = kTrain;
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
 }
 
-std::string parse_error(const std::string& text) {
-  try {
-    (void)parse_text(text, "p.txt");
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
 TEST(Training, IsPartOfBothForms) {
-  const Program p = parse_text(kText);
+  const Program p = parse_text(kTrain);
   const Training& t = p.training();
   EXPECT_EQ(t.loss, "loss");
   EXPECT_EQ(t.seed, "dloss");
@@ -117,7 +109,7 @@ TEST(Training, MaySayInWhichStepsGradientsAreApplied) {
 }
 
 TEST(Training, TheRewriterFollows) {
-  Program p = parse_text(kText);
+  Program p = parse_text(kTrain);
   Rewriter rw(p);
   const auto writer = rw.last_writer("dw");
   const auto scaled = rw.insert(std::next(writer), {.type = "scale",
@@ -152,7 +144,7 @@ TEST(Training, WhoNeedsItIsToldWhenThereIsNone) {
 }
 
 TEST(Training, ProgramsForTestingTrainNothing) {
-  const Program p = parse_text(kText);
+  const Program p = parse_text(kTrain);
   EXPECT_TRUE(clone_for_test(p).training().empty());
   EXPECT_TRUE(prune(p, {"loss"}).training().empty());
   EXPECT_EQ(Program(p).training(), p.training());

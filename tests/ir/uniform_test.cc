@@ -9,7 +9,7 @@ namespace {
 
 using Set = std::set<std::string, std::less<>>;
 
-constexpr const char* kText = R"(program
+constexpr const char* kRanks = R"(program
 data x : f32[4]
 param w : f32[4]
 state mine : f32[4] per_rank(dp, average)
@@ -33,7 +33,7 @@ copied = assign(sum)
 )";
 
 TEST(Uniform, FollowsFromConstantsReplicatedStateAndCollectives) {
-  const Program p = parse_text(kText);
+  const Program p = parse_text(kRanks);
   const Uniform dp(p, "dp");
   EXPECT_TRUE(dp.holds("w"));
   EXPECT_TRUE(dp.holds("z"));
@@ -47,7 +47,7 @@ TEST(Uniform, FollowsFromConstantsReplicatedStateAndCollectives) {
 }
 
 TEST(Uniform, IsAskedForOneGroup) {
-  const Program p = parse_text(kText);
+  const Program p = parse_text(kRanks);
   const Uniform mp(p, "mp");
   EXPECT_TRUE(mp.holds("mine"));  // differs along dp only
   EXPECT_FALSE(mp.holds("all"));  // gathered over dp from values that differ along mp

@@ -14,7 +14,7 @@ namespace {
 using testing::contains;
 using testing::error_of;
 
-constexpr const char* kText = R"(program
+constexpr const char* kGood = R"(program
 data x : f32[-1,4]
 param w : f32[4,2]
 state s : f32[4]
@@ -29,7 +29,7 @@ b = fc(a, w, _)
 // The message after a change of a good program.
 template <class Change>
 std::string after(const Change& change) {
-  Program p = parse_text(kText);
+  Program p = parse_text(kGood);
   verify(p, "before");
   Rewriter rw(p);
   change(rw);

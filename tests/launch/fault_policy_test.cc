@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/launch/actor.h"
 #include "tests/launch/fleetrun.h"
 
 namespace fleetx::launch {
@@ -10,10 +11,10 @@ namespace {
 using fleetx::testing::contains;
 using fleetx::testing::Fleetrun;
 using fleetx::testing::FleetrunResult;
+using fleetx::testing::kActor;
 using fleetx::testing::run_fleetrun;
 
 constexpr auto kWorker = JobRole::kWorker, kServer = JobRole::kServer;
-const char* const kActor = FLEETX_LAUNCH_ACTOR;
 
 TEST(FaultPolicy, EveryModeHasARuleForBothRoles) {
   for (const char* mode : {"sync", "async", "half_async", "geo"})

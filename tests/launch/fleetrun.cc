@@ -129,9 +129,4 @@ std::string output_of(const std::string& command, int* code) {
   return text;
 }
 
-::testing::AssertionResult contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "'" << part << "' is not in:\n" << text;
-}
-
 }  // namespace fleetx::testing

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
 
 namespace fleetx::testing {
@@ -51,7 +52,5 @@ std::string output_of(const std::string& command, int* code = nullptr);
 // Processes whose environment has this entry.
 std::vector<pid_t> processes_with(const std::string& entry);
 double now();
-
-::testing::AssertionResult contains(const std::string& text, const std::string& part);
 
 }  // namespace fleetx::testing

@@ -11,12 +11,11 @@
 #include <iterator>
 #include <thread>
 
+#include "tests/launch/actor.h"
 #include "tests/support/sanitized.h"
 
 namespace fleetx::testing {
 namespace {
-
-const std::string kActor = FLEETX_LAUNCH_ACTOR;
 
 using Args = std::vector<std::string>;
 

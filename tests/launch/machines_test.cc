@@ -7,12 +7,11 @@
 #include <memory>
 
 #include "fleetx/launch/ports.h"
+#include "tests/launch/actor.h"
 #include "tests/launch/fleetrun.h"
 
 namespace fleetx::testing {
 namespace {
-
-const std::string kActor = FLEETX_LAUNCH_ACTOR;
 
 bool shell(const std::string& command) {
   return system(("PATH=/usr/sbin:/usr/bin:/sbin:/bin; " + command + " > /dev/null 2>&1").c_str()) ==

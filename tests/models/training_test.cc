@@ -39,9 +39,9 @@ struct Job {
   }
 };
 
-using Build = std::function<Var(Job&)>;  // gives the loss
+using LossOf = std::function<Var(Job&)>;  // gives the loss
 
-std::vector<float> losses(const Build& build, int steps) {
+std::vector<float> losses(const LossOf& build, int steps) {
   Job job;
   const Var loss = build(job);
   optim::Adam({.lr = 0.003}).minimize(loss);
@@ -54,7 +54,7 @@ std::vector<float> losses(const Build& build, int steps) {
   return out;
 }
 
-void expect_learns(const Build& build, int steps = 30) {
+void expect_learns(const LossOf& build, int steps = 30) {
   const std::vector<float> first = losses(build, steps);
   EXPECT_LT(first.back(), 0.5f * first.front());
   EXPECT_EQ(losses(build, 3), std::vector<float>(first.begin(), first.begin() + 3));

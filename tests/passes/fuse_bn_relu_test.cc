@@ -4,7 +4,7 @@
 namespace fleetx::passes {
 namespace {
 
-const std::string kVars = R"(program
+const std::string kNormVars = R"(program
 data x : f32[-1,3,8,8]
 data dout : f32[-1,3,8,8]
 param s : f32[3]
@@ -18,7 +18,7 @@ var dx : f32[-1,3,8,8]
 var ds : f32[3]
 var db : f32[3]
 )";
-const std::string kBefore = kVars + R"(var y : f32[-1,3,8,8]
+const std::string kBnRelu = kNormVars + R"(var y : f32[-1,3,8,8]
 var dy : f32[-1,3,8,8]
 var other : f32[-1,3,8,8]
 
@@ -33,7 +33,7 @@ dx, ds, db = batch_norm_grad(x, s, b, sm, si, dy) {name="bn_0"}
 )";
 
 TEST(FuseBnRelu, ForwardAndBackward) {
-  expect_rewrite(fuse_bn_relu, kBefore + kBackward, kVars + R"(var other : f32[-1,3,8,8]
+  expect_rewrite(fuse_bn_relu, kBnRelu + kBackward, kNormVars + R"(var other : f32[-1,3,8,8]
 
 forward:
 out, m, v, sm, si = batch_norm(x, s, b, m, v) {name="bn_0", act="relu"}
@@ -44,8 +44,8 @@ dx, ds, db = batch_norm_grad(x, s, b, sm, si, dout) {name="bn_0", act="relu"}
 }
 
 TEST(FuseBnRelu, BackwardStaysWhereTheGradientHasAnotherReader) {
-  expect_rewrite(fuse_bn_relu, kBefore + kBackward + "other = scale(dy)\n",
-                 kVars + R"(var dy : f32[-1,3,8,8]
+  expect_rewrite(fuse_bn_relu, kBnRelu + kBackward + "other = scale(dy)\n",
+                 kNormVars + R"(var dy : f32[-1,3,8,8]
 var other : f32[-1,3,8,8]
 
 forward:
@@ -59,12 +59,12 @@ other = scale(dy)
 }
 
 TEST(FuseBnRelu, NotWhereTheOutputOfBatchNormIsNeeded) {
-  expect_unchanged(fuse_bn_relu, kBefore + "other = scale(y)\n" + kBackward);
-  expect_unchanged(fuse_bn_relu, kBefore + kBackward, {"y"});
+  expect_unchanged(fuse_bn_relu, kBnRelu + "other = scale(y)\n" + kBackward);
+  expect_unchanged(fuse_bn_relu, kBnRelu + kBackward, {"y"});
 }
 
 TEST(FuseBnRelu, NotOtherActivations) {
-  expect_unchanged(fuse_bn_relu, kVars + R"(var y : f32[-1,3,8,8]
+  expect_unchanged(fuse_bn_relu, kNormVars + R"(var y : f32[-1,3,8,8]
 
 forward:
 y, m, v, sm, si = batch_norm(x, s, b, m, v)
@@ -74,7 +74,7 @@ out = tanh(y)
 
 // The mask is found again from x, so the backward pair must belong to this very batch_norm.
 TEST(FuseBnRelu, NotTheBackwardOfAnotherBatchNorm) {
-  expect_rewrite(fuse_bn_relu, kVars + R"(data z : f32[-1,3,8,8]
+  expect_rewrite(fuse_bn_relu, kNormVars + R"(data z : f32[-1,3,8,8]
 var y : f32[-1,3,8,8]
 var dy : f32[-1,3,8,8]
 
@@ -86,7 +86,7 @@ backward:
 dy = relu_grad(out, dout)
 dx, ds, db = batch_norm_grad(z, s, b, sm, si, dy)
 )",
-                 kVars + R"(data z : f32[-1,3,8,8]
+                 kNormVars + R"(data z : f32[-1,3,8,8]
 var dy : f32[-1,3,8,8]
 
 forward:

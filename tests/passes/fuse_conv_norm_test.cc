@@ -4,7 +4,7 @@
 namespace fleetx::passes {
 namespace {
 
-const std::string kVars = R"(program
+const std::string kConvVars = R"(program
 data x : f32[-1,3,8,8]
 data r : f32[-1,4,8,8]
 param w : f32[4,3,3,3]
@@ -24,22 +24,22 @@ y = conv2d(x, w, _) {padding=[1, 1]}
 )";
 
 TEST(FuseConvNorm, WithTheAdditionBehindIt) {
-  expect_rewrite(fuse_conv_norm, kVars + kConv + R"(
+  expect_rewrite(fuse_conv_norm, kConvVars + kConv + R"(
 z, m, v, sm, si = batch_norm(y, s, b, m, v) {is_test=true}
 out = elementwise_add(r, z) {act="relu"}
 )",
-                 kVars + R"(
+                 kConvVars + R"(
 forward:
 out = conv2d_norm(x, w, s, b, m, v, r) {padding=[1, 1], act="relu"}
 )");
 }
 
 TEST(FuseConvNorm, Alone) {
-  expect_rewrite(fuse_conv_norm, kVars + kConv + R"(
+  expect_rewrite(fuse_conv_norm, kConvVars + kConv + R"(
 z, m, v, sm, si = batch_norm(y, s, b, m, v) {is_test=true, act="relu"}
 out = elementwise_add(r, z)
 )",
-                 kVars + R"(var z : f32[-1,4,8,8]
+                 kConvVars + R"(var z : f32[-1,4,8,8]
 
 forward:
 z = conv2d_norm(x, w, s, b, m, v, _) {padding=[1, 1], act="relu"}
@@ -48,14 +48,14 @@ out = elementwise_add(r, z)
 }
 
 TEST(FuseConvNorm, NotInTraining) {
-  expect_unchanged(fuse_conv_norm, kVars + kConv + R"(
+  expect_unchanged(fuse_conv_norm, kConvVars + kConv + R"(
 z, m, v, sm, si = batch_norm(y, s, b, m, v)
 out = elementwise_add(r, z)
 )");
 }
 
 TEST(FuseConvNorm, NotWhereTheConvolutionHasAnotherReader) {
-  expect_unchanged(fuse_conv_norm, kVars + kConv + R"(
+  expect_unchanged(fuse_conv_norm, kConvVars + kConv + R"(
 z, m, v, sm, si = batch_norm(y, s, b, m, v) {is_test=true}
 out = elementwise_add(y, z)
 )");

@@ -4,7 +4,7 @@
 namespace fleetx::passes {
 namespace {
 
-const std::string kVars = R"(program
+const std::string kStateVars = R"(program
 param w : f32[4,3]
 param b : f32[3]
 param t : f32[100,2]
@@ -21,12 +21,12 @@ var out : f32[4,3]
 )";
 
 TEST(FuseOptimizer, OneSweep) {
-  expect_rewrite(fuse_optimizer, kVars + R"(update:
+  expect_rewrite(fuse_optimizer, kStateVars + R"(update:
 [w], [vw] = momentum([w], [dw], [vw], lr, _) {mu=0.8, l2=[0.0001]}
 out = scale(dw)
 [b], [vb] = momentum([b], [db], [vb], lr, _) {mu=0.8, lr_factors=[2.0]}
 )",
-                 kVars + R"(update:
+                 kStateVars + R"(update:
 out = scale(dw)
 [w, b], [vw, vb] = momentum([w, b], [dw, db], [vw, vb], lr, _) {mu=0.8, l2=[0.0001, 0.0], lr_factors=[1.0, 2.0]}
 )");
@@ -35,22 +35,22 @@ out = scale(dw)
 TEST(FuseOptimizer, OnlyEqualOnes) {
   const std::string first = "update:\n[w], [vw] = momentum([w], [dw], [vw], lr, _)\n";
   expect_unchanged(fuse_optimizer,
-                   kVars + first + "[b], [vb] = momentum([b], [db], [vb], lr, _) {mu=0.5}\n");
+                   kStateVars + first + "[b], [vb] = momentum([b], [db], [vb], lr, _) {mu=0.5}\n");
   expect_unchanged(fuse_optimizer,
-                   kVars + first + "[b], [vb] = momentum([b], [db], [vb], lr2, _)\n");
+                   kStateVars + first + "[b], [vb] = momentum([b], [db], [vb], lr2, _)\n");
   expect_unchanged(fuse_optimizer,
-                   kVars + first + "[b], [vb] = momentum([b], [db], [vb], lr, lr2)\n");
-  expect_unchanged(fuse_optimizer, kVars + first + "[b] = sgd([b], [db], lr, _)\n");
+                   kStateVars + first + "[b], [vb] = momentum([b], [db], [vb], lr, lr2)\n");
+  expect_unchanged(fuse_optimizer, kStateVars + first + "[b] = sgd([b], [db], lr, _)\n");
 }
 
 // w and then the sum that reads it keep their order; b does not move either, it is the last.
 TEST(FuseOptimizer, NotPastAReader) {
-  expect_unchanged(fuse_optimizer, kVars + R"(update:
+  expect_unchanged(fuse_optimizer, kStateVars + R"(update:
 [w], [vw] = momentum([w], [dw], [vw], lr, _)
 out = scale(w)
 [b], [vb] = momentum([b], [db], [vb], lr, _)
 )");
-  expect_unchanged(fuse_optimizer, kVars + R"(update:
+  expect_unchanged(fuse_optimizer, kStateVars + R"(update:
 [w], [vw] = momentum([w], [dw], [vw], lr, _)
 lr = scale(lr) {scale=0.5}
 [b], [vb] = momentum([b], [db], [vb], lr, _)
@@ -59,17 +59,17 @@ lr = scale(lr) {scale=0.5}
 
 TEST(FuseOptimizer, SparseGradientsStaySingle) {
   const std::string sparse = "[t], [vt] = momentum([t], [dt], [vt], lr, _)\n";
-  expect_rewrite(fuse_optimizer, kVars + R"(update:
+  expect_rewrite(fuse_optimizer, kStateVars + R"(update:
 [w], [vw] = momentum([w], [dw], [vw], lr, _)
 )" + sparse + R"([b], [vb] = momentum([b], [db], [vb], lr, _)
 )",
-                 kVars + "update:\n" + sparse +
+                 kStateVars + "update:\n" + sparse +
                      R"([w, b], [vw, vb] = momentum([w, b], [dw, db], [vw, vb], lr, _)
 )");
 }
 
 TEST(FuseOptimizer, NotTwoUpdatesOfOneParameter) {
-  expect_unchanged(fuse_optimizer, kVars + R"(update:
+  expect_unchanged(fuse_optimizer, kStateVars + R"(update:
 [w], [vw] = momentum([w], [dw], [vw], lr, _)
 [w], [vw] = momentum([w], [dw], [vw], lr, _)
 )");

@@ -4,7 +4,7 @@
 namespace fleetx::passes {
 namespace {
 
-const std::string kVars = R"(program
+const std::string kLoss = R"(program
 data x : f32[-1,10]
 data label : i64[-1,1]
 data dl : f32[-1,1]
@@ -13,7 +13,7 @@ var l : f32[-1,1]
 var dx : f32[-1,10]
 var q : f32[-1,10]
 )";
-const std::string kBefore = kVars + R"(var dp : f32[-1,10]
+const std::string kBefore = kLoss + R"(var dp : f32[-1,10]
 
 forward:
 p = softmax(x)
@@ -25,7 +25,7 @@ dp = cross_entropy_grad(p, label, dl) {ignore_index=3}
 )";
 
 TEST(FuseSoftmaxCrossEntropy, ProbabilitiesStayAvailable) {
-  expect_rewrite(fuse_softmax_cross_entropy, kBefore + "dx = softmax_grad(p, dp)\n", kVars + R"(
+  expect_rewrite(fuse_softmax_cross_entropy, kBefore + "dx = softmax_grad(p, dp)\n", kLoss + R"(
 forward:
 l, p = softmax_cross_entropy(x, label) {name="loss", ignore_index=3}
 q = scale(p)
@@ -64,7 +64,7 @@ backward:
 dp = cross_entropy_grad(p, label, dl) {ignore_index=3}
 )";
   const std::string rest = "dq = elementwise_add(dp, q)\ndx = softmax_grad(p, dq)\n";
-  const std::string vars = kVars + "var dp : f32[-1,10]\nvar dq : f32[-1,10]\n";
+  const std::string vars = kLoss + "var dp : f32[-1,10]\nvar dq : f32[-1,10]\n";
   expect_rewrite(fuse_softmax_cross_entropy,
                  vars + kBefore.substr(kBefore.find("\nforward")) + rest, vars + after + rest);
 }

@@ -4,7 +4,7 @@
 namespace fleetx::passes {
 namespace {
 
-const std::string kVars = R"(program
+const std::string kSplitVars = R"(program
 data x : f32[-1,5]
 data dout : f32[-1,2]
 param w : f32[5,2]
@@ -15,7 +15,7 @@ var dw : f32[5,2]
 const std::string kDx = "var dx : f32[-1,5]\n";
 
 std::string text(const std::string& split, const std::string& more = "") {
-  return kVars + kDx +
+  return kSplitVars + kDx +
          "\nbackward:\ndx, dw, _ = fc_grad(x, w, _, _, dout)\n[d0, d1] = split(dx) {" + split +
          "}\n" + more;
 }

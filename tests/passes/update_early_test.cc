@@ -4,7 +4,7 @@
 namespace fleetx::passes {
 namespace {
 
-const std::string kVars = R"(program
+const std::string kTwoVars = R"(program
 param w1 : f32[4,3]
 param w2 : f32[4,3]
 state lr : f32[1]
@@ -16,14 +16,14 @@ var out : f32[4,3]
 )";
 
 TEST(UpdateEarly, RightBehindTheGradient) {
-  expect_rewrite(update_early, kVars + R"(backward:
+  expect_rewrite(update_early, kTwoVars + R"(backward:
 d2 = scale(x)
 d1 = scale(x) {scale=2.0}
 update:
 [w1] = sgd([w1], [d1], lr, _)
 [w2] = sgd([w2], [d2], lr, _)
 )",
-                 kVars + R"(backward:
+                 kTwoVars + R"(backward:
 d2 = scale(x)
 update:
 [w2] = sgd([w2], [d2], lr, _)
@@ -35,7 +35,7 @@ update:
 }
 
 TEST(UpdateEarly, NotBeforeTheLastReaderOfTheOldValue) {
-  expect_unchanged(update_early, kVars + R"(backward:
+  expect_unchanged(update_early, kTwoVars + R"(backward:
 d2 = scale(x)
 d1 = elementwise_mul(x, w2)
 update:
@@ -44,7 +44,7 @@ update:
 }
 
 TEST(UpdateEarly, NotBeforeItsLearningRate) {
-  expect_unchanged(update_early, kVars + R"(backward:
+  expect_unchanged(update_early, kTwoVars + R"(backward:
 d2 = scale(x)
 d1 = scale(x) {scale=2.0}
 update:

@@ -18,7 +18,7 @@
 namespace fleetx::ps {
 namespace {
 
-constexpr int kWorkers = 2, kSteps = 120, kIds = 15;
+constexpr int kWorkers = 2, kSteps = 120, kRows = 15;
 
 // Two servers as processes, each with the copy of the other.
 struct Chain {
@@ -67,10 +67,10 @@ struct Result {
 Result train(Client& client, const JobSpec& job, const std::function<void(int step)>& at) {
   Values values(job.dense[0]);
   if (client.worker() == 0) client.set_dense(0, values.const_pointers()).wait();
-  std::vector<int64_t> all(kIds);
+  std::vector<int64_t> all(kRows);
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i) * 77;
   const auto ids = std::make_shared<const IdBatch>(all, job.servers);
-  std::vector<float> rows(3 * kIds);
+  std::vector<float> rows(3 * kRows);
   Result result;
   for (int step = 0; step < kSteps; ++step) {
     at(step);

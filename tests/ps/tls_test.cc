@@ -28,7 +28,7 @@ JobSpec large_job(int workers, Mode mode) {
   return job;
 }
 
-std::vector<float> train(Client& client, const JobSpec& job) {
+std::vector<float> exchange(Client& client, const JobSpec& job) {
   Values values(job.dense[0]);
   if (client.worker() == 0) client.set_dense(0, values.const_pointers()).wait();
   std::vector<int64_t> ids(1000);
@@ -52,10 +52,10 @@ std::vector<float> result_of(const JobSpec& job) {
   Servers servers(job, [](ServerOptions& o) { o.threads = 2; });
   Client a(servers.client(0)), b(servers.client(1));
   std::thread other([&] {
-    train(b, job);
+    exchange(b, job);
     b.goodbye();
   });
-  const std::vector<float> result = train(a, job);
+  const std::vector<float> result = exchange(a, job);
   other.join();
   a.goodbye();
   servers.join();

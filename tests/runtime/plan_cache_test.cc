@@ -19,7 +19,7 @@
 namespace fleetx::runtime {
 namespace {
 
-Feeds feeds_of(int64_t batch) {
+Feeds batch_of(int64_t batch) {
   return {{"x", testing::random({batch, 4}, static_cast<uint64_t>(batch))},
           {"label", testing::random_ints({batch, 1}, 0, 3)}};
 }
@@ -29,13 +29,13 @@ struct Cached : testing::SampleProgram {
     Executor().run(startup, scope);
   }
   std::vector<Tensor> run(int64_t batch, const ir::Names& fetch = {"loss"}) {
-    return exe.run(main, scope, feeds_of(batch), fetch);
+    return exe.run(main, scope, batch_of(batch), fetch);
   }
   // Of an executor that has seen nothing else.
   Tensor alone(int64_t batch, const std::string& fetch) {
-    return Executor().run(main, scope, feeds_of(batch), {fetch})[0];
+    return Executor().run(main, scope, batch_of(batch), {fetch})[0];
   }
-  size_t bytes_of_one() { return Executor().plan(main, scope, feeds_of(1), {"loss"}).own_bytes(); }
+  size_t bytes_of_one() { return Executor().plan(main, scope, batch_of(1), {"loss"}).own_bytes(); }
   Scope scope;
   Executor exe;
 };
@@ -132,7 +132,7 @@ TEST(PlanCache, ForgetsWhatWasNotUsedForLongest) {
   Executor exe({.plan_cache_bytes = 3 * one + one / 2});
   const auto makes_a_plan = [&](int64_t batch) {
     const size_t before = exe.plans_made();
-    exe.run(c.main, c.scope, feeds_of(batch), {"loss"});
+    exe.run(c.main, c.scope, batch_of(batch), {"loss"});
     return exe.plans_made() > before;
   };
   for (const int64_t batch : {1, 2, 3}) EXPECT_TRUE(makes_a_plan(batch));

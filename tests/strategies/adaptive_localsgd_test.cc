@@ -11,7 +11,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::adaptive_localsgd_test {
 namespace {
 
 using testing::Job;
@@ -148,4 +148,4 @@ TEST(AdaptiveLocalSgd, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::adaptive_localsgd_test

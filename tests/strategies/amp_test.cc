@@ -9,7 +9,7 @@
 #include "tests/strategies/parallel_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::amp_test {
 namespace {
 
 using testing::contains;
@@ -579,4 +579,4 @@ TEST(Amp, PureInsideAGuardOnly) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::amp_test

@@ -12,7 +12,7 @@
 #include "fleetx/strategies/buckets.h"
 #include "tests/strategies/parallel_training.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::data_parallel_test {
 namespace {
 
 using testing::minimize_for_worker;
@@ -415,4 +415,4 @@ TEST(DataParallel, FusedOrNotIsTheSameBits) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::data_parallel_test

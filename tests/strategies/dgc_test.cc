@@ -12,7 +12,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::dgc_test {
 namespace {
 
 using testing::Job;
@@ -493,4 +493,4 @@ TEST(Dgc, FollowsFromTheSettings) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::dgc_test

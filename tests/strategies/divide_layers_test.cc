@@ -6,7 +6,7 @@
 #include "fleetx/ir/text.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::divide_layers_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -116,4 +116,4 @@ h = fc(x, w, _)
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::divide_layers_test

@@ -8,7 +8,7 @@
 #include "fleetx/ir/text.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::divided_norms_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -79,4 +79,4 @@ TEST(DividedNorms, WhatIsNoGradientIsOurMistake) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::divided_norms_test

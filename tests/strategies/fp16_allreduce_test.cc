@@ -5,7 +5,7 @@
 #include "tests/strategies/parallel_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::fp16_allreduce_test {
 namespace {
 
 using testing::Training;
@@ -155,4 +155,4 @@ TEST(Fp16AllReduce, MovesHalfTheBytes) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::fp16_allreduce_test

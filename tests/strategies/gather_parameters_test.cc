@@ -7,7 +7,7 @@
 #include "fleetx/ir/text.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::gather_parameters_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -182,4 +182,4 @@ parameter(w3, g, _)
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::gather_parameters_test

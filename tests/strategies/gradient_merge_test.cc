@@ -8,7 +8,7 @@
 #include "tests/strategies/parallel_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::gradient_merge_test {
 namespace {
 
 using testing::Training;
@@ -302,4 +302,4 @@ TEST(GradientMerge, GoesOnInTheMiddle) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::gradient_merge_test

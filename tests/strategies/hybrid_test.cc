@@ -8,7 +8,7 @@
 #include "tests/strategies/mesh_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::testing {
+namespace fleetx::testing::hybrid_test {
 namespace {
 
 using ir::Builder;
@@ -331,4 +331,4 @@ TEST(Hybrid, TextOfUpdates) {
 }
 
 }  // namespace
-}  // namespace fleetx::testing
+}  // namespace fleetx::testing::hybrid_test

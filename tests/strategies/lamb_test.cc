@@ -5,7 +5,7 @@
 #include "tests/strategies/parallel_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::lamb_test {
 namespace {
 
 using testing::Training;
@@ -74,4 +74,4 @@ TEST(Lamb, IsNotLars) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::lamb_test

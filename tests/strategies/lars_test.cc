@@ -5,7 +5,7 @@
 #include "tests/strategies/parallel_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::lars_test {
 namespace {
 
 using testing::Training;
@@ -128,4 +128,4 @@ TEST(Lars, RefusesOtherOptimizers) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::lars_test

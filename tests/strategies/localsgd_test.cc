@@ -8,7 +8,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::localsgd_test {
 namespace {
 
 using testing::Job;
@@ -420,4 +420,4 @@ TEST(LocalSgd, FollowsFromTheSettings) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::localsgd_test

@@ -15,7 +15,7 @@
 #include "tests/strategies/parallel_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::parameter_server_test {
 namespace {
 
 using testing::expect_close;
@@ -466,4 +466,4 @@ TEST(ParameterServer, RowsThatWereToldAheadAreTheSame) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::parameter_server_test

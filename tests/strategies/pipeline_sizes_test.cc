@@ -8,7 +8,7 @@
 #include "tests/strategies/mesh_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::testing {
+namespace fleetx::testing::pipeline_sizes_test {
 namespace {
 
 using ir::Builder;
@@ -91,4 +91,4 @@ TEST(PipelineSizes, ABatchThatIsNotMicroBatchesIsRefused) {
 }
 
 }  // namespace
-}  // namespace fleetx::testing
+}  // namespace fleetx::testing::pipeline_sizes_test

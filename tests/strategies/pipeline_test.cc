@@ -15,7 +15,7 @@
 #include "tests/strategies/mesh_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::testing {
+namespace fleetx::testing::pipeline_test {
 namespace {
 
 using ir::Builder;
@@ -590,4 +590,4 @@ TEST(Pipeline, RefusesWhatCannotWork) {
 }
 
 }  // namespace
-}  // namespace fleetx::testing
+}  // namespace fleetx::testing::pipeline_test

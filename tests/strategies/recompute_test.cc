@@ -8,7 +8,7 @@
 #include "tests/strategies/parallel_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::recompute_test {
 namespace {
 
 // Backward needs a (kept) and b (given up).
@@ -223,4 +223,4 @@ TEST(Recompute, BertBaseInAThirdOfTheMemory) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::recompute_test

@@ -13,7 +13,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/temp_dir.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::sharding_test {
 namespace {
 
 using testing::SharedGroups;
@@ -212,7 +212,7 @@ struct Job {
   int workers = 2;
   std::vector<Request> strategies = {};  // beside data_parallel
   MakeOptimizer optimizer = optimizer_of("adam");
-  testing::Network network = strategies::network;
+  testing::Network network = sharding_test::network;
   int first = 0, last = 5;
   std::string load = "";
 };
@@ -557,4 +557,4 @@ TEST(Sharding, SettingsOfTheOriginal) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::sharding_test

@@ -12,7 +12,7 @@
 #include "fleetx/nn/nn.h"
 #include "fleetx/optim/optimizer.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::strategy_test {
 namespace {
 
 // Appends out = scale(out) {scale=factor, name=<strategy>}: the text shows who came in which order.
@@ -293,4 +293,4 @@ TEST_F(ResolvedStrategiesTest, EachPhaseSeesWhatIsThereByThen) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::strategy_test

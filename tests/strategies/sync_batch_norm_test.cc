@@ -4,7 +4,7 @@
 #include "fleetx/nn/nn.h"
 #include "tests/strategies/parallel_training.h"
 
-namespace fleetx::strategies {
+namespace fleetx::strategies::sync_batch_norm_test {
 namespace {
 
 using testing::Training;
@@ -103,4 +103,4 @@ TEST(SyncBatchNorm, WithoutItEachWorkerHasStatisticsOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace fleetx::strategies
+}  // namespace fleetx::strategies::sync_batch_norm_test

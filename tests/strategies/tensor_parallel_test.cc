@@ -12,7 +12,7 @@
 #include "tests/strategies/mesh_training.h"
 #include "tests/support/expect_error.h"
 
-namespace fleetx::testing {
+namespace fleetx::testing::tensor_parallel_test {
 namespace {
 
 using ir::Builder;
@@ -466,4 +466,4 @@ TEST(TensorParallel, RefusesNormsOfParts) {
 }
 
 }  // namespace
-}  // namespace fleetx::testing
+}  // namespace fleetx::testing::tensor_parallel_test

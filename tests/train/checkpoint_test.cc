@@ -21,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::expect_error;
 using testing::TempDir;
-constexpr auto kArgument = Error::Kind::kInvalidArgument;
 constexpr auto kCorrupt = Error::Kind::kCorrupt;
 
 // Sum of a scope, bit by bit: to see that nothing changed on the way.

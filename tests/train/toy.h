@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "fleetx/autograd/backward.h"
+#include "fleetx/base/error.h"
 #include "fleetx/base/rng.h"
 #include "fleetx/data/dataset.h"
 #include "fleetx/nn/nn.h"
@@ -12,6 +13,8 @@
 #include "fleetx/optim/schedule.h"
 
 namespace fleetx::train {
+
+inline constexpr auto kArgument = Error::Kind::kInvalidArgument;
 
 struct Toy {
   ir::Program main, startup;

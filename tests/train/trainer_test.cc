@@ -17,7 +17,6 @@ namespace {
 
 using testing::expect_error;
 using testing::TempDir;
-constexpr auto kArgument = Error::Kind::kInvalidArgument;
 
 constexpr data::LoaderOptions kTrain{.batch = 8, .shuffle = true, .seed = 5, .threads = 2};
 
