@@ -97,7 +97,10 @@ TEST_F(PredictTool, AModelThatDoesNotFitIsRefusedWithWhatIsMissing) {
   const ToolResult chosen = plan(
       R"(auto: true auto_configs { allow: "amp" batch_size: 4 memory_limit_MB: 7372 })", "info");
   EXPECT_EQ(chosen.code, 0) << chosen.err;
-  EXPECT_TRUE(contains(chosen.err, "chose sharding stage")) << chosen.err;
+  // With amp where this CPU multiplies 16-bit numbers faster.
+  const std::string choice =
+      chosen.err.substr(std::min(chosen.err.find("chose "), chosen.err.size()));
+  EXPECT_TRUE(contains(choice.substr(0, choice.find('\n')), "sharding stage")) << chosen.err;
 }
 
 // The job has the mesh that auto has chosen, not the one that it was asked about.
