@@ -6,8 +6,11 @@
 // acc of the rows has the shape of the whole table, as a moment of an optimizer has, because the
 // number of rows in a batch is not known before it comes; only touched rows are read or written.
 // touched is f32 [rows of the table]. out has room for `batches` times the rows of `like`, the
-// gradient of the last batch; ids ascend and are distinct. acc and touched are updated in place.
+// gradient of the last batch, and for kLeastRoom rows: after resuming with more workers the sum has
+// those of the larger batches before. ids ascend and are distinct. acc and touched are updated in
+// place.
 // No gradients.
+#include <algorithm>
 #include <cstring>
 
 #include "fleetx/base/simd.h"
@@ -17,6 +20,8 @@
 
 namespace fleetx::ops {
 namespace {
+
+constexpr int64_t kLeastRoom = 4096;
 
 void check_in_place(const ir::Infer& c, std::string_view slot) {
   c.check(c.op().out(str(slot, "_out")) == c.op().in(slot), "output '", slot,
@@ -57,7 +62,8 @@ void infer_take_rows(ir::Infer& c) {
   if (c.has("scale"))
     c.check(c.in("scale") == ir::TensorType{f32, {1}}, c.show("scale"), "; expected f32[1]");
   ir::TensorType out = c.in("like");
-  out.rows = out.rows < 0 ? -1 : out.rows * batches;
+  if (out.rows >= 0)
+    out.rows = std::max(out.rows * batches, std::min(kLeastRoom, c.in("acc").shape[0]));
   c.out("out") = out;
 }
 

@@ -76,13 +76,17 @@ const AddCases take("take_rows", [](Cases& c) {
 });
 
 TEST(TakeRows, RefusesMoreRowsThanThereIsRoomFor) {
-  OpCase c{.inputs = {OpInput("acc", random({6, 2})).state(),
-                      OpInput("touched", filled({6}, 1.0f)).state(),
-                      OpInput("like").sparse(random_rows(2, {6, 2}))},
-           .attrs = {{"batches", 2}},
-           .updates = {{"acc_out", "acc"}, {"touched_out", "touched"}}};
-  expect_error(Error::Kind::kInvalidArgument, {"take_rows", "4 rows", "drop_last"},
-               [&] { (void)run_op("take_rows", c); });
+  const auto take = [](int64_t rows, int64_t of_batch) {
+    (void)run_op("take_rows", {.inputs = {OpInput("acc", random({rows, 2})).state(),
+                                          OpInput("touched", filled({rows}, 1.0f)).state(),
+                                          OpInput("like").sparse(random_rows(of_batch, {rows, 2}))},
+                               .attrs = {{"batches", 2}},
+                               .updates = {{"acc_out", "acc"}, {"touched_out", "touched"}}});
+  };
+  take(4096, 1);  // of larger batches, before more workers resumed
+  take(5000, 2500);
+  expect_error(Error::Kind::kInvalidArgument, {"take_rows", "4096 rows", "drop_last"},
+               [&] { take(5000, 2000); });
 }
 
 TEST(Accumulate, RefusesOtherTypes) {
