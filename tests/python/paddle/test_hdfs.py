@@ -121,6 +121,11 @@ def test_what_it_is_made_of(hadoop, tmp_path):
         HDFSClient(str(hadoop.home), {}, time_out=0)
     with pytest.raises(files.ExecuteError, match="code 255: test: wrong settings {}"):
         HDFSClient(str(hadoop.home), None).is_exist("/a")
+    client = HDFSClient(str(hadoop.home), hadoop.settings)
+    with pytest.raises(NotImplementedError, match="HDFSClient.makedirs exists .* nearest: HDFSClient.mkdirs"):
+        client.makedirs("/a")
+    with pytest.raises(AttributeError, match="HDFSClient has no 'mkdir'"):
+        client.mkdir("/a")
 
 
 def test_where_it_is_called():
@@ -130,3 +135,4 @@ def test_where_it_is_called():
     import paddle.fluid.incubate.fleet.utils.hdfs
     assert paddle.fluid.contrib.utils.HDFSClient is paddle.fluid.incubate.fleet.utils.hdfs.HDFSClient is HDFSClient
     assert paddle.distributed.fleet.utils.HDFSClient is paddle.fluid.incubate.fleet.utils.fs.HDFSClient is HDFSClient
+    assert paddle.fluid.incubate.fleet.utils.hdfs.ExecuteError is files.ExecuteError

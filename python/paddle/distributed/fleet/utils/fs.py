@@ -6,8 +6,9 @@ import signal
 import subprocess
 import urllib.parse
 
+from paddle._refuse import refuse
 
-class _OfCommand(Exception):
+class CommandError(Exception):
     """command, code, stderr -- where a command led to the error"""
 
     def __init__(self, message="", command=None, code=None, stderr=""):
@@ -15,19 +16,19 @@ class _OfCommand(Exception):
         self.command, self.code, self.stderr = command, code, stderr
 
 
-class ExecuteError(_OfCommand):
+class ExecuteError(CommandError):
     """A command that failed."""
 
 
-class FSTimeOut(_OfCommand):
+class FSTimeOut(CommandError):
     """A command that did not end in time."""
 
 
-class FSFileExistsError(_OfCommand):
+class FSFileExistsError(CommandError):
     pass
 
 
-class FSFileNotExistsError(_OfCommand):
+class FSFileNotExistsError(CommandError):
     pass
 
 
@@ -86,6 +87,8 @@ class LocalFS:
 
 
 _ABORTED = 134
+# Of 1.x and of later versions.
+_NEAREST = {"ls": "ls_dir", "lsr": "ls_dir", "makedirs": "mkdirs", "upload_dir": "upload", "list_files_info": "ls_dir"}
 
 
 class HDFSClient:
@@ -105,6 +108,11 @@ class HDFSClient:
             raise ValueError(f"HDFSClient: time_out={time_out} must be above 0 (milliseconds)")
         self._settings = [word for key, value in (configs or {}).items() for word in ("-D", f"{key}={value}")]
         self._seconds = time_out / 1000
+
+    def __getattr__(self, name):
+        if name in _NEAREST:
+            raise refuse(f"HDFSClient.{name}", f"HDFSClient.{_NEAREST[name]}")
+        raise AttributeError(f"HDFSClient has no '{name}'")
 
     def ls_dir(self, fs_path):
         """(folders, files) in a folder."""

@@ -5,15 +5,24 @@ from typing import Any
 
 import numpy
 
-class ExecuteError(_OfCommand):
+from paddle._refuse import refuse as refuse
+
+class CommandError:
+    command: Any
+    code: Any
+    stderr: Any
+    def __init__(self, message: str | None = '', command: Any = None, code: Any = None, stderr: Any = '') -> None: ...
+
+
+class ExecuteError(CommandError):
     ...
 
 
-class FSFileExistsError(_OfCommand):
+class FSFileExistsError(CommandError):
     ...
 
 
-class FSFileNotExistsError(_OfCommand):
+class FSFileNotExistsError(CommandError):
     ...
 
 
@@ -21,12 +30,13 @@ class FSShellCmdAborted(ExecuteError):
     ...
 
 
-class FSTimeOut(_OfCommand):
+class FSTimeOut(CommandError):
     ...
 
 
 class HDFSClient:
     def __init__(self, hadoop_home: Any, configs: Any = None, time_out: Any = 300000, sleep_inter: Any = 1000) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
     def ls_dir(self, fs_path: Any) -> Any: ...
     def list_dirs(self, fs_path: Any) -> Any: ...
     def is_exist(self, fs_path: Any) -> Any: ...
@@ -55,10 +65,3 @@ class LocalFS:
     def is_dir(self, fs_path: Any) -> Any: ...
     def is_exist(self, fs_path: Any) -> Any: ...
     def need_upload_download(self) -> Any: ...
-
-
-class _OfCommand:
-    command: Any
-    code: Any
-    stderr: Any
-    def __init__(self, message: str | None = '', command: Any = None, code: Any = None, stderr: Any = '') -> None: ...
