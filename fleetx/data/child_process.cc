@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +15,25 @@
 
 namespace fleetx::data {
 namespace {
+
+std::vector<char*> ends_with_null(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+// What a program gets.
+struct Words {
+  explicit Words(const ChildOptions& o) : argv(ends_with_null(o.argv)) {
+    for (const auto& [name, value] : o.environment) variables.push_back(str(name, "=", value));
+    envp = ends_with_null(variables);
+  }
+  char* const* environment() const { return variables.empty() ? environ : envp.data(); }
+
+  std::vector<char*> argv, envp;
+  std::vector<std::string> variables;
+};
 
 // As a program expects to be started, whatever this process has done to its signals: Python ignores
 // SIGPIPE, without which `... | head` does not end.
@@ -45,32 +66,53 @@ class SpawnSettings {
   SpawnSettings& operator=(const SpawnSettings&) = delete;
 
   pid_t run(const ChildOptions& o) const {
-    std::vector<std::string> variables;
-    for (const auto& [name, value] : o.environment) variables.push_back(str(name, "=", value));
-    const std::vector<char*> argv = ends_with_null(o.argv), envp = ends_with_null(variables);
+    const Words words(o);
     pid_t pid = -1;
-    const int error = posix_spawn(&pid, argv[0], &files_, &attributes_, argv.data(),
-                                  variables.empty() ? environ : envp.data());
+    const int error = posix_spawn(&pid, words.argv[0], &files_, &attributes_, words.argv.data(),
+                                  words.environment());
     check_arg(error == 0, o.name, " cannot be started: ", std::strerror(error));
     return pid;
   }
 
  private:
-  static std::vector<char*> ends_with_null(const std::vector<std::string>& texts) {
-    std::vector<char*> result;
-    for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
-    result.push_back(nullptr);
-    return result;
-  }
-
   posix_spawn_file_actions_t files_;
   posix_spawnattr_t attributes_;
 };
 
+// The same for a child of fork: only async-signal-safe calls, as the program has threads.
+[[noreturn]] void become(const ChildOptions& o, const Words& words, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(125);  // the parent died before prctl
+  signal(SIGPIPE, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int input = o.input >= 0 ? o.input : open("/dev/null", O_RDONLY | O_CLOEXEC);
+  dup2(input, STDIN_FILENO);
+  dup2(o.output, STDOUT_FILENO);
+  if (o.errors >= 0) dup2(o.errors, STDERR_FILENO);
+  syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
+  execve(words.argv[0], words.argv.data(), words.environment());
+  const char* reason = strerrordesc_np(errno);
+  for (const char* text : {"cannot be started: ", reason == nullptr ? "?" : reason, "\n"})
+    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) break;
+  _exit(126);
+}
+
+pid_t start(const ChildOptions& o) {
+  if (!o.ends_with_us) return SpawnSettings(o).run(o);
+  const Words words(o);
+  const pid_t parent = getpid(), pid = fork();
+  if (pid == 0) become(o, words, parent);
+  check_arg(pid > 0, o.name, " cannot be started: ", std::strerror(errno));
+  setpgid(pid, pid);  // whoever comes first
+  return pid;
+}
+
 }  // namespace
 
-ChildProcess::ChildProcess(const ChildOptions& options)
-    : pid_(SpawnSettings(options).run(options)) {}
+ChildProcess::ChildProcess(const ChildOptions& options) : pid_(start(options)) {}
 
 ChildProcess::~ChildProcess() {
   if (pid_ < 0) return;

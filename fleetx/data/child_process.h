@@ -17,6 +17,9 @@ struct ChildOptions {
   int output = -1;
   int errors = -1;                                      // -1: they go to our stderr
   std::map<std::string, std::string> environment = {};  // empty: ours
+  // It ends with this process, even by SIGKILL. (Else it may notice by the end of its pipes. This
+  // takes a fork, which is slow where this process has much memory.)
+  bool ends_with_us = false;
 };
 
 class ChildProcess {

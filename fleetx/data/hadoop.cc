@@ -207,7 +207,8 @@ Hadoop::Result Hadoop::run(const std::vector<std::string>& words, uint64_t limit
                       .name = str("`", result.command, "`"),
                       .output = output.writer(),
                       .errors = errors.writer(),
-                      .environment = std::move(environment)});
+                      .environment = std::move(environment),
+                      .ends_with_us = true});
   output.close_writer();
   errors.close_writer();
   const auto begin = std::chrono::steady_clock::now();

@@ -181,6 +181,10 @@ TEST_F(HadoopDownloads, ErrorsOfTheCommand) {
   dir_.write("fail", "1\nError: Could not find or load main class\n");
   expect_error(Error::Kind::kComm, {"-test", "Could not find or load main class"},
                [&] { download(options()); });
+  dir_.write("installed/bin/hadoop", "no program\n");
+  expect_error(Error::Kind::kComm, {"code 126", "cannot be started: Exec format error"},
+               [&] { download(options()); });
+  dir_.write("installed/bin/hadoop", kHadoop);
   dir_.write("fail", "127\n");
   expect_error(Error::Kind::kComm, {"code 127"}, [&] { download(options()); });
   try {

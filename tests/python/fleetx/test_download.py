@@ -1,6 +1,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -164,3 +166,20 @@ def test_ctrl_c_ends_a_command_of_hadoop(in_hdfs, hadoop, tmp_path):
         X.utils.Downloader().download_from_hdfs(in_hdfs, str(tmp_path / "data"))
     timer.join()
     assert not hadoop.still_runs()
+
+
+def test_a_command_of_hadoop_ends_with_its_process(in_hdfs, hadoop, tmp_path):
+    hadoop.hang("-cat")
+    script = f"import fleetx; fleetx.utils.Downloader().download_from_hdfs({in_hdfs!r}, {str(tmp_path / 'data')!r})"
+    with subprocess.Popen([sys.executable, "-c", script]) as process:
+        wait_until((hadoop.folder / "pid").exists)
+        assert hadoop.still_runs()
+        process.kill()
+    wait_until(lambda: not hadoop.still_runs())
+
+
+def wait_until(done):
+    end = time.time() + 30
+    while not done():
+        assert time.time() < end
+        time.sleep(0.02)
