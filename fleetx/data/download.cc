@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <sstream>
@@ -16,6 +17,7 @@
 #include "fleetx/data/archive.h"
 #include "fleetx/data/checksum.h"
 #include "fleetx/data/folder_lock.h"
+#include "fleetx/data/hadoop.h"
 
 namespace fleetx::data {
 namespace {
@@ -40,22 +42,45 @@ void make_folder(const fs::path& path) {
   check_arg(!error, "cannot make the folder ", path.string(), ": ", error.message());
 }
 
-// Files on a server, or in a local folder.
+// Where the files of a set are.
 class Source {
  public:
-  Source(std::string base, const HttpOptions& http) : base_(std::move(base)), http_(http) {}
+  virtual ~Source() = default;
+  virtual std::string where(const std::string& name) const = 0;  // for errors
+  virtual std::optional<std::string> find(const std::string& name) const = 0;
+  virtual void fetch(const std::string& name, const std::string& path) const = 0;
+  // Whether fetch() appends to what `path` already has.
+  virtual bool resumes() const { return false; }
+};
 
-  std::string where(const std::string& name) const { return join(base_, name); }
+class Server final : public Source {
+ public:
+  Server(std::string base, HttpOptions http) : base_(std::move(base)), http_(std::move(http)) {}
 
-  std::optional<std::string> find(const std::string& name) const {
-    if (is_url(base_)) return http_find(where(name), kMaxList, http_);
+  std::string where(const std::string& name) const override { return join(base_, name); }
+  std::optional<std::string> find(const std::string& name) const override {
+    return http_find(where(name), kMaxList, http_);
+  }
+  void fetch(const std::string& name, const std::string& path) const override {
+    http_download(where(name), path, http_);
+  }
+  bool resumes() const override { return true; }
+
+ private:
+  const std::string base_;
+  const HttpOptions http_;
+};
+
+class LocalFolder final : public Source {
+ public:
+  explicit LocalFolder(std::string base) : base_(std::move(base)) {}
+
+  std::string where(const std::string& name) const override { return join(base_, name); }
+  std::optional<std::string> find(const std::string& name) const override {
     if (!fs::exists(where(name))) return std::nullopt;
     return read_file(where(name), kMaxList);
   }
-
-  // Appends to what `path` already has.
-  void fetch(const std::string& name, const std::string& path) const {
-    if (is_url(base_)) return http_download(where(name), path, http_);
+  void fetch(const std::string& name, const std::string& path) const override {
     std::error_code error;
     fs::copy_file(where(name), path, fs::copy_options::overwrite_existing, error);
     check_arg(!error, "cannot copy ", where(name), " to ", path, ": ", error.message());
@@ -63,7 +88,22 @@ class Source {
 
  private:
   const std::string base_;
-  const HttpOptions http_;
+};
+
+class HadoopFolder final : public Source {
+ public:
+  explicit HadoopFolder(HadoopOptions options) : files_(std::move(options)) {}
+
+  std::string where(const std::string& name) const override { return files_.where(name); }
+  std::optional<std::string> find(const std::string& name) const override {
+    return files_.find(name, kMaxList);
+  }
+  void fetch(const std::string& name, const std::string& path) const override {
+    files_.fetch(name, path);
+  }
+
+ private:
+  const Hadoop files_;
 };
 
 // Marks a folder whose lists name pictures that only other machines have.
@@ -85,8 +125,8 @@ class Job {
     const std::string yaml = mirrored(options_.yaml);
     const std::string text =
         is_url(yaml) ? http_get(yaml, kMaxYaml, options_.http) : read_file(yaml, kMaxYaml);
-    const std::string base = mirrored(parse_location(text, yaml));
-    const Source source(base, options_.http);
+    const auto found = open_source(text, yaml, options_.http);
+    const Source& source = *found;
     const auto list = source.find("filelist.txt");
     check_arg(list.has_value(), source.where("filelist.txt"), ": there is no such file");
     std::vector<Listed> files = parse_file_list(*list, source.where("filelist.txt"));
@@ -94,8 +134,8 @@ class Job {
     // Lists last: a list exists only after its pictures.
     HttpOptions quiet = options_.http;
     quiet.poll = {};  // only for the calling thread
-    const Source shared(base, quiet);
-    in_threads(files, [&](const Listed& file) { get(shared, file); });
+    const auto shared = open_source(text, yaml, quiet);
+    in_threads(files, [&](const Listed& file) { get(*shared, file); });
     if (options_.shard_num > 0)
       write_file(part_note(options_.folder), str(options_.shard_id, " ", options_.shard_num, "\n"));
     else
@@ -105,6 +145,20 @@ class Job {
   }
 
  private:
+  // `yaml` is where the text comes from.
+  std::unique_ptr<Source> open_source(const std::string& text, const std::string& yaml,
+                                      const HttpOptions& http) const {
+    if (options_.store == Store::kHadoop) {
+      HadoopOptions hadoop = parse_hadoop(text, yaml);
+      hadoop.stop = http.stop;
+      hadoop.poll = http.poll;
+      return std::make_unique<HadoopFolder>(std::move(hadoop));
+    }
+    const std::string base = mirrored(parse_location(text, yaml));
+    if (is_url(base)) return std::make_unique<Server>(base, http);
+    return std::make_unique<LocalFolder>(base);
+  }
+
   std::vector<Listed> share_of(const std::vector<Listed>& files) const {
     std::vector<Listed> share;
     for (size_t i = static_cast<size_t>(options_.shard_id); i < files.size();
@@ -189,7 +243,7 @@ class Job {
 
   void fetch_verified(const Source& source, const Listed& file, const std::string& path) {
     const std::string part = path + ".part";
-    if (file.sum.empty()) {
+    if (file.sum.empty() || !source.resumes()) {
       std::error_code ignored;
       fs::remove(part, ignored);  // without a checksum it cannot be resumed safely
     }
@@ -252,11 +306,9 @@ std::string parse_location(const std::string& yaml, const std::string& source) {
   try {
     const YAML::Node root = YAML::Load(yaml);
     check_file(root.IsMap(), source, ": expected `bos_path: address`");
-    if (!root["bos_path"] && (root["fs.default.name"] || root["data_path"]))
-      fail(Error::Kind::kUnsupported,
-           str(source,
-               ": describes data in HDFS, which FleetX does not read; put the files on a "
-               "web server and give `bos_path: http://...`"));
+    for (const char* key : {"data_path", "hadoop_home", "fs.default.name"})
+      check_arg(root["bos_path"] || !root[key], source, ": its `", key,
+                "` describes files in HDFS, and there is no `bos_path`; call download_from_hdfs");
     check_file(root["bos_path"] && root["bos_path"].IsScalar(), source,
                ": has no `bos_path`, the address of the folder with filelist.txt");
     const auto path = root["bos_path"].as<std::string>();

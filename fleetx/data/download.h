@@ -1,11 +1,13 @@
 // Downloads public data sets. The layout on the server:
 //
 //   set.yaml        bos_path: http://server/folder     (or a folder beside the yaml)
+//                   or, for Store::kHadoop, hadoop_home, data_path, ... (data/hadoop.h)
 //   filelist.txt    lines `part-0.tar md5`: the archives with the pictures
 //   meta.txt        lines `train.txt`: what every machine needs; without it train.txt and val.txt
 //
 // The workers of a machine may call it at the same time: one downloads, the others wait. Files with
-// the right checksum are not fetched again; interrupted downloads are resumed.
+// the right checksum are not fetched again; interrupted downloads are resumed (from HDFS: begin
+// anew).
 #pragma once
 
 #include <functional>
@@ -16,8 +18,12 @@
 
 namespace fleetx::data {
 
+// Of a yaml that describes both, its half.
+enum class Store { kServer, kHadoop };
+
 struct DownloadOptions {
   std::string yaml = {};  // address or file
+  Store store = Store::kServer;
   std::string folder = {};
   // Of the lines of filelist.txt only numbers shard_id, shard_id + shard_num, ...; -1: all.
   int shard_num = -1;
@@ -45,7 +51,7 @@ struct Listed {
 };
 // `source` names the list in errors.
 std::vector<Listed> parse_file_list(const std::string& text, const std::string& source);
-// The address of the files according to a yaml that came from `source`.
+// The address of the files according to the `bos_path` of a yaml that came from `source`.
 std::string parse_location(const std::string& yaml, const std::string& source);
 
 }  // namespace fleetx::data

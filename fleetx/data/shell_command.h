@@ -3,33 +3,29 @@
 // object.
 #pragma once
 
-#include <sys/types.h>
-
+#include <optional>
 #include <string>
 
 #include "fleetx/base/fd.h"
+#include "fleetx/data/child_process.h"
 
 namespace fleetx::data {
 
 class ShellCommand {
  public:
   ShellCommand(std::string text, const Fd& input);
-  ~ShellCommand();
-  ShellCommand(const ShellCommand&) = delete;
-  ShellCommand& operator=(const ShellCommand&) = delete;
 
   const std::string& text() const { return text_; }
   int output() const { return output_.get(); }  // to be read
-  bool ended();                                 // without waiting
+  bool ended() { return child_->ended(); }      // without waiting
   // After it has ended.
-  bool succeeded() const;
-  std::string status() const;  // "3", "signal 9"
+  bool succeeded() const { return child_->succeeded(); }
+  std::string status() const { return child_->status(); }  // "3", "signal 9"
 
  private:
   std::string text_;
   Fd output_;
-  pid_t pid_ = -1;  // -1: ended
-  int status_ = 0;
+  std::optional<ChildProcess> child_;
 };
 
 }  // namespace fleetx::data

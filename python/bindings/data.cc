@@ -120,11 +120,12 @@ void ask_python() {
 }
 
 py::dict download(const std::string& yaml, const std::string& folder, int shard_num, int shard_id,
-                  int threads) {
+                  int threads, bool from_hdfs) {
   data::Downloaded done;
   {
     const GilReleased release;
     done = data::download({.yaml = yaml,
+                           .store = from_hdfs ? data::Store::kHadoop : data::Store::kServer,
                            .folder = folder,
                            .shard_num = shard_num,
                            .shard_id = shard_id,
@@ -140,7 +141,7 @@ py::dict download(const std::string& yaml, const std::string& folder, int shard_
 void bind_data(py::module_& m) {
   bind_images(m);
   m.def("download", &download, py::arg("yaml"), py::arg("folder"), py::arg("shard_num"),
-        py::arg("shard_id"), py::arg("threads"));
+        py::arg("shard_id"), py::arg("threads"), py::arg("from_hdfs") = false);
   m.def(
       "cached_flowers",
       [](int classes, int64_t train, int64_t val, int size, uint64_t seed) {

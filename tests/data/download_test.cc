@@ -213,7 +213,7 @@ TEST(DownloadLists, TheYamlSaysWhere) {
   expect_error(kCorrupt, {"x.yaml"}, [] { parse_location("bos_path: [", "x.yaml"); });
   expect_error(kCorrupt, {"x.yaml", "bos_path"}, [] { parse_location("other: 1", "x.yaml"); });
   expect_error(kCorrupt, {"x.yaml", "bos_path"}, [] { parse_location("- 1", "x.yaml"); });
-  expect_error(Error::Kind::kUnsupported, {"x.yaml", "HDFS"},
+  expect_error(Error::Kind::kInvalidArgument, {"x.yaml", "`data_path`", "download_from_hdfs"},
                [] { parse_location("fs.default.name: afs://x\ndata_path: /d\n", "x.yaml"); });
 }
 

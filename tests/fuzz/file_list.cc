@@ -2,6 +2,7 @@
 #include "fleetx/base/error.h"
 #include "fleetx/data/archive.h"
 #include "fleetx/data/download.h"
+#include "fleetx/data/hadoop.h"
 
 using namespace fleetx;
 
@@ -15,6 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   try {
     data::parse_location(text, "yaml");
+  } catch (const Error& e) {
+    FLEETX_CHECK(e.kind() != Error::Kind::kInternal, e.what());
+  }
+  try {
+    data::parse_hadoop(text, "yaml");
   } catch (const Error& e) {
     FLEETX_CHECK(e.kind() != Error::Kind::kInternal, e.what());
   }

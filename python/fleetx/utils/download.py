@@ -6,8 +6,9 @@ from paddle._native import native
 
 
 class Downloader:
-    """Fetches a data set that a yaml file describes: `bos_path: http://...`, a folder with filelist.txt (lines
-    `part-0.tar md5`), meta.txt (what every machine needs) and the archives."""
+    """Fetches a data set that a yaml file describes: a folder with filelist.txt (lines `part-0.tar md5`), meta.txt
+    (what every machine needs) and the archives, on a server (`bos_path: http://...`) or in HDFS (`data_path`, `hadoop_home`,
+    `fs.default.name`, `hadoop.job.ugi`, `java_home`)."""
 
     def download_from_bos(self, fs_yaml: Optional[str] = None, local_path: str = "./", shard_num: int = -1,
                           shard_id: int = -1, process_num: int = 10, sharded: bool = False,
@@ -19,24 +20,32 @@ class Downloader:
         shard_num, shard_id -- only every shard_num-th archive; `sharded=True`: this machine's share of them
         process_num -- archives that are fetched at the same time
         """
+        return self._download("download_from_bos", fs_yaml, fs_yml, local_path, shard_num, shard_id, process_num,
+                              sharded)
+
+    def download_from_hdfs(self, fs_yaml: Optional[str] = None, local_path: str = "./", shard_num: int = -1,
+                           shard_id: int = -1, process_num: int = 10, sharded: bool = False,
+                           fs_yml: Optional[str] = None) -> str:
+        """As download_from_bos, through `hadoop_home`/bin/hadoop: a Hadoop that is installed on this machine. A file
+        that was interrupted is fetched anew."""
+        return self._download("download_from_hdfs", fs_yaml, fs_yml, local_path, shard_num, shard_id, process_num,
+                              sharded)
+
+    def _download(self, call, fs_yaml, fs_yml, local_path, shard_num, shard_id, process_num, sharded) -> str:
         if fs_yaml is not None and fs_yml is not None and fs_yaml != fs_yml:
             raise native.InvalidArgumentError(f"fs_yaml={fs_yaml!r} and fs_yml={fs_yml!r} differ; give one")
         yaml = fs_yaml if fs_yaml is not None else fs_yml
         if yaml is None:
-            raise native.InvalidArgumentError("download_from_bos: give fs_yaml, the address of the yaml file")
+            raise native.InvalidArgumentError(f"{call}: give fs_yaml, the address of the yaml file")
         if sharded:
             if shard_num > 0:
-                raise native.InvalidArgumentError("download_from_bos: give either sharded or shard_num")
+                raise native.InvalidArgumentError(f"{call}: give either sharded or shard_num")
             shard_id, shard_num = _job.node()
-        done = native.download(yaml, str(local_path), shard_num, shard_id, process_num)
+        done = native.download(yaml, str(local_path), shard_num, shard_id, process_num,
+                               from_hdfs=call == "download_from_hdfs")
         print(f"{local_path}: {done['fetched']} files fetched ({done['unpacked']} unpacked), {done['kept']} were there",
               flush=True)
         return local_path
-
-    def download_from_hdfs(self, fs_yaml: Optional[str] = None, local_path: str = "./", shard_num: int = -1,
-                           shard_id: int = -1, process_num: int = 10):
-        raise native.UnsupportedError("download_from_hdfs: FleetX does not read HDFS; put the files on a web server "
-                                      "and call download_from_bos")
 
 
 class ImageNetDownloader(Downloader):

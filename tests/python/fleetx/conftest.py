@@ -78,3 +78,13 @@ def server(flowers, tmp_path):
     (root / "test/loader/small_imagenet.yaml").write_text("bos_path: set\n")
     with serve(root) as address:
         yield address
+
+
+@pytest.fixture
+def in_hdfs(flowers, hadoop):
+    """The yaml of a set in HDFS."""
+    pack(flowers, hadoop.cluster / "data/set")
+    yaml = hadoop.folder / "set.yaml"
+    yaml.write_text(f"hadoop_home: {hadoop.home}\nfs.default.name: hdfs://cluster:9000\nhadoop.job.ugi: me,secret\n"
+                    "data_path: /data/set\n")
+    return str(yaml)

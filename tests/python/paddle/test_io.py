@@ -299,7 +299,7 @@ def test_programs_are_saved_by_paddle_save(tmp_path):
 
 
 def test_local_files(tmp_path):
-    from paddle.distributed.fleet.utils.fs import FSFileExistsError, HDFSClient, LocalFS
+    from paddle.distributed.fleet.utils.fs import FSFileExistsError, LocalFS
     fs, a, b = LocalFS(), str(tmp_path / "a"), str(tmp_path / "b")
     fs.mkdirs(a)
     fs.touch(b)
@@ -310,8 +310,6 @@ def test_local_files(tmp_path):
     assert fs.list_dirs(str(tmp_path)) == ["b"]
     fs.delete(b)
     assert not fs.is_exist(b)
-    with pytest.raises(NotImplementedError, match="HDFS is not here; nearest: LocalFS"):
-        HDFSClient("/opt/hadoop", {})
 
 
 def test_inference_beside_training(tmp_path):

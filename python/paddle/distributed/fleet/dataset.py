@@ -15,7 +15,8 @@ __all__ = ["DatasetBase", "InMemoryDataset", "QueueDataset"]
 # Settings of the original: how it hands batches to its threads, and what changes the samples.
 _ACCEPTED = {"input_type", "download_cmd", "queue_num", "data_feed_type", "merge_size", "fleet_send_batch_size",
              "fleet_send_sleep_seconds", "fea_eval", "candidate_size"}
-_HDFS, _FORM = "data sets on HDFS are not here; fetch the files first", "lines hold the slots of use_var and nothing else here"
+_HDFS = "data sets on HDFS are not here; fetch the files first, with fleet.utils.HDFSClient"
+_FORM = "lines hold the slots of use_var and nothing else here"
 _REFUSED = {"fs_name": _HDFS, "fs_ugi": _HDFS, "parse_ins_id": _FORM, "parse_content": _FORM, "parse_logkey": _FORM,
             "enable_pv_merge": _FORM, "merge_by_sid": _FORM, "merge_by_lineid": _FORM}
 

@@ -1,1 +1,2 @@
-from paddle.distributed.fleet.utils.fs import HDFSClient, LocalFS  # noqa: F401
+from paddle.distributed.fleet.utils.fs import (  # noqa: F401
+    ExecuteError, FSFileExistsError, FSFileNotExistsError, FSShellCmdAborted, FSTimeOut, HDFSClient, LocalFS)

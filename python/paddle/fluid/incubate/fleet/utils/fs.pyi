@@ -5,5 +5,10 @@ from typing import Any
 
 import numpy
 
+from paddle.distributed.fleet.utils.fs import ExecuteError as ExecuteError
+from paddle.distributed.fleet.utils.fs import FSFileExistsError as FSFileExistsError
+from paddle.distributed.fleet.utils.fs import FSFileNotExistsError as FSFileNotExistsError
+from paddle.distributed.fleet.utils.fs import FSShellCmdAborted as FSShellCmdAborted
+from paddle.distributed.fleet.utils.fs import FSTimeOut as FSTimeOut
 from paddle.distributed.fleet.utils.fs import HDFSClient as HDFSClient
 from paddle.distributed.fleet.utils.fs import LocalFS as LocalFS
