@@ -19,6 +19,9 @@ network, folder, first, last, way = sys.argv[1], sys.argv[2], int(sys.argv[3]), 
 paddle.enable_static()
 x, y = static.data("x", [None, 6], "float32"), static.data("y", [None, 1], "float32")
 h = static.nn.fc(x, 16, activation="tanh")
+if network == "merge":
+    ids = static.data("ids", [None, 3], "int64")
+    h = h + paddle.sum(static.nn.embedding(ids, [90, 16], is_sparse=True), 1)
 h = static.nn.batch_norm(h) if network == "sync_batch_norm" else paddle.nn.functional.dropout(h, 0.2)
 loss = paddle.mean(paddle.square(static.nn.fc(h, 1) - y))
 strategy = fleet.DistributedStrategy()
@@ -38,7 +41,10 @@ for step in range(first, last):
     rng = np.random.RandomState(step)
     image, label = rng.randn(8, 6).astype("float32"), rng.randn(8, 1).astype("float32")
     part = slice(rank * 8 // size, (rank + 1) * 8 // size)
-    value, = exe.run(feed={"x": image[part], "y": label[part]}, fetch_list=[loss])
+    feed = {"x": image[part], "y": label[part]}
+    if network == "merge":
+        feed["ids"] = rng.randint(0, 90, (8, 3))[part]
+    value, = exe.run(feed=feed, fetch_list=[loss])
     mean = fleet.util.all_reduce(float(value)) / size
     if rank == 0:
         print("step %d loss %.9g" % (step, mean), flush=True)
